@@ -188,7 +188,7 @@ impl Channel {
     #[cold]
     fn refuse(&self, record: &[u8]) -> bool {
         self.signals.dropped.add_one(frame::event_level(record));
-        if frame::remains(record) == Remains::NoSpan {
+        if matches!(frame::remains(record), Remains::NoSpan | Remains::Span) {
             self.signals.dropped_spans.add(1);
         }
         false

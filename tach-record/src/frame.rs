@@ -15,9 +15,10 @@
 //!
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
-//! In a queue, an event of `tracing` or the start of a span may have the number of its callsite in
-//! place of the target, and no name, place and thread. The back end makes such a record
-//! whole. The thread is that of the queue, unless the record has one.
+//! In a queue, an event of `tracing`, the start of a span or a span that has ended may have the
+//! number of its callsite in place of the target, and no name, place and thread. The back end makes
+//! such a record whole. The thread is that of the queue, unless the record has one. A span that has
+//! ended has the number of the thread on which it started, and its level is that of the callsite.
 //!
 //! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
 //! span begins with a field without a value, whose key is the span's name. The place in the source
@@ -49,16 +50,16 @@ pub(crate) use self::read::event_level;
 pub(crate) use self::read::remains::LOST_BYTES;
 pub use self::read::remains::{Lost, Remains, add_lost, remains};
 pub use self::read::span::{
-    SpanPart, Start, What, is_error, is_part, may_set_status, replace, set_time,
+    Ended, SpanPart, Start, What, is_error, is_part, may_set_status, replace, set_time, starter,
 };
 pub use self::read::{
     Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, has_callsite, is_of_span,
-    is_redacted, is_reference, length, references, split, split_all, time,
+    is_redacted, is_reference, kind, length, references, split, split_all, time,
 };
 pub use self::shortened::shortened;
 pub use self::this_thread::ThisThread;
 pub use self::write::site::{Place, Wanted};
-pub use self::write::span::{end, start};
+pub use self::write::span::{SpanRecord, end, start};
 pub use self::write::{Buffer, Scratch, Writer, reference};
 
 /// Whether the process has no tables of [numbers]. Decided by its first pipeline.
@@ -115,7 +116,7 @@ pub const CALLSITE: u32 = 1 << 24;
 /// The lowest bit of a text's number or length, which is in the upper half of a word.
 pub const TEXT_SHIFT: u32 = u32::BITS;
 /// The lowest bit of the level in the head's last word.
-const LEVEL_SHIFT: u32 = 8;
+pub const LEVEL_SHIFT: u32 = 8;
 /// Marks the number of a text, in place of the text's length. No bytes of the text follow.
 pub const NUMBER: u32 = 1 << 31;
 /// Marks a part with the tag of a module as the name of the event.
@@ -125,6 +126,10 @@ const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
 pub const TAG_BITS: u32 = 5;
+
+/// A unit of the age of a trace, as a power of two of ticks or nanoseconds: a microsecond at most
+/// with most counters. An age has 32 bits.
+pub const AGE_SHIFT: u32 = 10;
 
 /// The key of a span's `tracestate`.
 pub const TRACE_STATE: &str = "otel.trace_state";

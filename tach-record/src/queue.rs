@@ -56,6 +56,7 @@ pub struct Queue {
     /// The first field, so that no field that changes often shares its cache line.
     flag: Flag,
     thread: ThisThread,
+    thread_number: u32,
     /// Locked because not only the back end reads: the thread of a full queue reads to make room.
     /// The back end holds the lock only while it moves the records out.
     reader: Lock<Reader>,
@@ -102,6 +103,7 @@ impl Sender {
         producer.belongs_to(number, 0, thread.parts());
         let queue = Queue {
             flag: Flag::asleep(),
+            thread_number: thread.number(),
             thread,
             reader: Lock::new(Reader {
                 consumer: Some(consumer),
@@ -227,8 +229,8 @@ impl Sender {
     /// Adds a record to a full queue as `policy` says. `Block` waits for room while `may_wait`
     /// returns `true`. Returns whether the record was added. If not, counts it as dropped. Warnings
     /// and errors that the queue drops are added to its reserve among `queues`. The end of a span,
-    /// its new parent and the decision that it is not sampled are added to what remains of dropped
-    /// records, if there is room.
+    /// a short record of a whole span, its new parent and the decision that it is not sampled are
+    /// added to what remains of dropped records, if there is room.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
@@ -392,6 +394,13 @@ impl Queue {
     /// Returns the part of a record with the queue's thread. Empty for a queue of several threads.
     pub fn thread(&self) -> &[u8] {
         &self.thread.field
+    }
+
+    /// Returns the number of the queue's thread in the records of spans. Zero for a queue of several
+    /// threads.
+    #[inline]
+    pub const fn thread_number(&self) -> u32 {
+        self.thread_number
     }
 
     /// Returns what tells the queue from others.

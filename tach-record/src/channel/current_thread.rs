@@ -1,6 +1,7 @@
 //! A thread's memory for logging: buffers, and a queue for each channel.
 
 use core::cell::{Cell, RefCell};
+use core::num::NonZeroU32;
 use core::ptr;
 use std::sync::{Arc, Weak};
 
@@ -21,6 +22,12 @@ thread_local! {
             is_silent: Cell::new(false),
         }
     };
+}
+
+thread_local! {
+    /// The address of the channel in which the thread last had a queue, and the thread's number
+    /// there. Zero if there is none, or not any more.
+    static NUMBER: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
 struct Local {
@@ -49,6 +56,7 @@ struct Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
+        NUMBER.set((0, 0));
         if let (Some(sender), Some(owner)) = (self.sender.take(), self.owner.upgrade()) {
             owner.end_queue(sender);
         }
@@ -66,6 +74,35 @@ pub fn push(channel: &Arc<Channel>, scratch: Box<Scratch>) -> bool {
         .ok()
         .flatten()
         .unwrap_or_else(|| scratch.is_some_and(|mut it| channel.push_common(&mut it)))
+}
+
+/// Returns the [number](crate::queue::Queue::thread_number) of the thread, which has a queue in the
+/// channel then. Returns `None` if the next record may be added to another queue, as at the end of
+/// the thread.
+#[inline]
+pub fn number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
+    let (address, number) = NUMBER.get();
+    if address == ptr::from_ref(&**channel).addr() {
+        return NonZeroU32::new(number);
+    }
+    let number = queue_number(channel)?;
+    NUMBER.set((ptr::from_ref(&**channel).addr(), number.get()));
+    Some(number)
+}
+
+#[cold]
+fn queue_number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
+    let number = LOCAL.try_with(|local| {
+        let mut queues = local.queues.try_borrow_mut().ok()?;
+        let address = ptr::from_ref(&**channel).addr();
+        let known = queues.iter().find(|lent| lent.address == address);
+        let sender = match known.and_then(|lent| lent.sender.as_ref()) {
+            Some(sender) => sender,
+            None => borrow(&mut queues, channel)?,
+        };
+        NonZeroU32::new(sender.queue().thread_number())
+    });
+    number.ok().flatten()
 }
 
 /// Adds a record of these words to the thread's queue. Returns whether the record was added to a
@@ -117,6 +154,7 @@ pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
 /// Leaves the thread's queues in the child of a fork, which may have interrupted the writing of a
 /// record: the queues have the records that the parent writes. Frees no memory.
 pub(super) extern "C" fn leave_queues() {
+    NUMBER.set((0, 0));
     let _ending = LOCAL.try_with(|local| {
         if let Ok(mut queues) = local.queues.try_borrow_mut() {
             queues.iter_mut().for_each(|lent| lent.address = 0);
@@ -201,7 +239,7 @@ impl Local {
                 let known = queues.iter_mut().find(|lent| lent.address == address);
                 match known.and_then(|lent| lent.sender.as_mut()) {
                     Some(sender) => channel.push(sender, scratch.record()),
-                    None => borrow(&mut queues, channel, scratch.record()),
+                    None => push_first(&mut queues, channel, scratch.record()),
                 }
             }
             Err(_) => self.push_borrowed(channel, &mut scratch),
@@ -245,15 +283,22 @@ impl Channel {
     }
 }
 
-/// Creates the thread's queue in this channel, and pushes the thread's first record.
+/// Pushes the thread's first record.
 #[cold]
-fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
+fn push_first(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
+    match borrow(queues, channel) {
+        Some(sender) => channel.push(sender, record),
+        None => channel.refuse(record.written()),
+    }
+}
+
+/// Creates the thread's queue in this channel, except in a forked process.
+fn borrow<'a>(queues: &'a mut Vec<Lent>, channel: &Arc<Channel>) -> Option<&'a mut Sender> {
     if channel.is_forked() {
-        return channel.refuse(record.written());
+        return None;
     }
     queues.retain(|lent| lent.owner.strong_count() > 0);
-    let mut sender = channel.new_queue();
-    let is_pushed = channel.push(&mut sender, record);
+    let sender = channel.new_queue();
     // Most threads log to one pipeline only, so reserve memory for one queue.
     queues.reserve_exact(1);
     queues.push(Lent {
@@ -261,5 +306,5 @@ fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -
         sender: Some(sender),
         owner: Arc::downgrade(channel),
     });
-    is_pushed
+    queues.last_mut()?.sender.as_mut()
 }

@@ -84,6 +84,12 @@ impl Time {
     }
 }
 
+/// Returns the kind of the record that begins with `bytes`. Returns `None` if it is not known.
+#[inline]
+pub fn kind(bytes: &[u8]) -> Option<RecordKind> {
+    Head::read(&mut Reader(bytes))?.record()
+}
+
 /// Returns whether the record that begins with `bytes` is a part of a span, not an event.
 #[inline]
 pub fn is_of_span(bytes: &[u8]) -> bool {
@@ -119,6 +125,8 @@ pub enum RecordKind {
     End,
     /// The [counts](remains::Lost) of what a full queue dropped of the span.
     Lost,
+    /// A span that has ended: its start and its end in one record.
+    Span,
 }
 
 impl RecordKind {
@@ -136,6 +144,7 @@ impl RecordKind {
             6 => Self::Added,
             7 => Self::End,
             8 => Self::Lost,
+            9 => Self::Span,
             _ => return None,
         })
     }
@@ -148,6 +157,7 @@ impl RecordKind {
             Self::Values | Self::Discard | Self::End => 3,
             Self::Start => 4,
             Self::Lost => 5,
+            Self::Span => 6,
             Self::Link | Self::Parent => 7,
         }
     }
@@ -180,10 +190,7 @@ impl Head {
 
     #[inline]
     fn time(&self) -> Time {
-        match self.kind & UNIX {
-            0 => Time::Ticks(Instant::from_ticks(self.time)),
-            _ => Time::Unix(UnixTime::from_nanos(self.time)),
-        }
+        time_of(self.time, self.kind)
     }
 
     /// Returns the record's kind, unless it is unknown.
@@ -197,6 +204,15 @@ impl Head {
     fn level(&self) -> Level {
         let [level, ..] = (self.kind >> LEVEL_SHIFT).to_le_bytes();
         Level::from_byte(level)
+    }
+}
+
+/// Returns the time with a number, in a record with these flags.
+#[inline]
+const fn time_of(number: u64, flags: u32) -> Time {
+    match flags & UNIX {
+        0 => Time::Ticks(Instant::from_ticks(number)),
+        _ => Time::Unix(UnixTime::from_nanos(number)),
     }
 }
 
@@ -384,7 +400,7 @@ mod tests {
     #[test]
     fn each_number_is_that_of_its_kind() {
         let known: Vec<_> = (0..=u8::MAX).map_while(RecordKind::of).collect();
-        assert_eq!(known.last(), Some(&RecordKind::Lost));
+        assert_eq!(known.last(), Some(&RecordKind::Span));
         assert!((0..).zip(known).all(|(number, kind)| kind as u8 == number));
     }
 }

@@ -5,6 +5,7 @@ use tach_core::{Instant, UnixTime};
 
 use super::*;
 use crate::frame::MaybeStatic;
+use crate::ids::SpanContext;
 use crate::level::Level;
 use tach_log::adapter::event as event_of;
 use tach_log::{Format, Json, Line, Logfmt, Value};
@@ -225,4 +226,42 @@ proptest! {
         assert_one_line(&bytes);
         assert_one_line(&bytes[..at]);
     }
+}
+
+/// With ticks and with Unix times.
+#[test]
+fn a_span_in_one_record_says_when_and_where_it_started() {
+    let context = SpanContext { trace: 1 << 100 | 2, span: 3, is_sampled: true };
+    let code = Code::of_slot(5).unwrap();
+    let record = SpanRecord { code, context, parent: 4, since: 9_000, age: 7, thread: 8 };
+    let time = |is_unix: bool, number| {
+        if is_unix {
+            Time::Unix(UnixTime::from_nanos(number))
+        } else {
+            Time::Ticks(Instant::from_ticks(number))
+        }
+    };
+    for is_unix in [false, true] {
+        let end = time(is_unix, 10_000);
+        let bytes = record.words(end).map(u64::to_le_bytes).concat();
+        let mut scratch = Scratch::new();
+        record.write(&mut scratch, end, &[]);
+        assert_eq!(scratch.written(), bytes);
+        assert_eq!((starter(&bytes), kind(&bytes)), (Some(8), Some(RecordKind::Span)));
+        assert!(is_of_span(&bytes) && has_callsite(&bytes));
+        let part = SpanPart::read(&bytes).unwrap();
+        assert_eq!((part.time, part.context), (end, context));
+        let What::Start(start) = part.what else { panic!("{part:?}") };
+        let [since, began] = [9_000, 9_000 - (7 << AGE_SHIFT)].map(|at| time(is_unix, at));
+        assert_eq!((start.parent, start.ended), (4, Some(Ended { since, began, thread: 8 })));
+        // A short record is kept when the queue is full.
+        assert_eq!(remains(&bytes), Remains::Span);
+        let mut fields = Scratch::new();
+        Writer::of_fields(&mut fields).field(KEY, Value::Str(&"x".repeat(200)));
+        record.write(&mut scratch, end, fields.written());
+        assert_eq!(remains(scratch.written()), Remains::NoSpan);
+        let part = SpanPart::read(scratch.written()).unwrap();
+        assert_eq!(part.fields.parts().count(), 1);
+    }
+    assert_eq!(starter(&encoded(TIME, |_| {})), None);
 }

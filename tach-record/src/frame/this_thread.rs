@@ -34,6 +34,13 @@ impl ThisThread {
         Self { field: field.into() }
     }
 
+    /// Returns the lower half of the number: no two threads of four billion have the same. Zero for
+    /// no thread.
+    #[expect(clippy::cast_possible_truncation, reason = "takes the lower half")]
+    pub(crate) fn number(&self) -> u32 {
+        self.parts().0 as u32
+    }
+
     /// Returns the number and the name. Both are empty for no thread.
     pub(crate) fn parts(&self) -> (u64, &str) {
         let Some((words, name)) = self.field.split_first_chunk::<{ 2 * WORD }>() else {

@@ -30,7 +30,7 @@ struct Unreported {
 pub struct Loss {
     /// The records, with their levels and times.
     pub records: Dropped,
-    /// How many of the records are starts of spans. These spans are lost.
+    /// How many of the records are starts of spans, or spans that have ended. These spans are lost.
     pub spans: u64,
     /// Whether more was dropped of spans than the remains say.
     pub is_incomplete: bool,
@@ -44,8 +44,8 @@ impl Drops {
         let mut unreported = self.0.lock();
         match remains {
             Remains::Nothing => {}
-            Remains::NoSpan => unreported.spans += 1,
-            Remains::Whole if unreported.keep(record) => return true,
+            Remains::Whole | Remains::Span if unreported.keep(record) => return true,
+            Remains::NoSpan | Remains::Span => unreported.spans += 1,
             Remains::Part(part) if unreported.count(&part) => {}
             Remains::Whole | Remains::Part(_) => unreported.is_incomplete = true,
         }

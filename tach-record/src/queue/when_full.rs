@@ -8,12 +8,15 @@
 /// take are all written, each at its place in time.
 ///
 /// The queue counts the records that it drops, by level. (`Stats::dropped` and `dropped_of` of
-/// tach-pipeline are the sums.) A span whose start is dropped is lost, and `Stats::dropped_spans`
-/// counts it. A span that is sent says what it
-/// lacks: a full queue counts the attributes, events and links that it drops of a span. It keeps
-/// the end and the parent of a span. If these counts and records need more than 64 KiB, all spans
-/// that are open then get the attribute `tach.incomplete`. A span whose end is lost ends at the
-/// time of its last known record.
+/// tach-pipeline are the sums.) A span is one record, which comes when the span ends. If that is
+/// dropped, the span is lost, and `Stats::dropped_spans` counts it. A span that is sent says what it
+/// lacks: a full queue counts the attributes, events and links that it drops of a span. Beside these
+/// counts it keeps spans of up to 256 bytes. If both need more than 64 KiB, further spans are lost,
+/// and without room for a count all spans that are open then get the attribute `tach.incomplete`.
+///
+/// Some spans log their start and their end, as with a flight recorder. If the start is dropped, the
+/// span is lost. The end is kept beside the counts. A span whose end is lost ends at the time of its
+/// last known record.
 ///
 /// # Examples
 ///

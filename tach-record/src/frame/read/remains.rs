@@ -8,14 +8,20 @@ use crate::ids::SpanContext;
 /// The bytes of a record that counts what a span lacks: a head, ids and [`Lost`].
 pub(crate) const LOST_BYTES: usize = LOST_AT + 2 * WORD;
 const LOST_AT: usize = HEAD + 3 * WORD;
+/// The longest record of a span that is kept when the queue is full: some words of fields. The room
+/// for what remains is for the ends and the counts of other spans too.
+const SHORT: usize = 256;
 
 /// What remains of a dropped record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Remains {
     /// The record belongs to no span.
     Nothing,
-    /// The record is the start of a span, so the span is lost.
+    /// The record is the start of a span, or a long one of a span that has ended, so the span is
+    /// lost.
     NoSpan,
+    /// The record is of a span that has ended, and short enough to be kept as it is.
+    Span,
     /// The record is the end of a span, its new parent, or the decision that it is not sampled. It
     /// is short enough to be kept as it is.
     Whole,
@@ -75,7 +81,8 @@ pub fn remains(record: &[u8]) -> Remains {
     let Some(head) = Head::read(&mut Reader(record)) else { return Remains::Nothing };
     let Some(kind) = head.record() else { return Remains::Nothing };
     match kind {
-        RecordKind::Start => Remains::NoSpan,
+        RecordKind::Span if record.len() <= SHORT => Remains::Span,
+        RecordKind::Start | RecordKind::Span => Remains::NoSpan,
         RecordKind::End | RecordKind::Parent | RecordKind::Discard => Remains::Whole,
         _ => lost(record, kind).map_or(Remains::Nothing, |(context, lost)| {
             let mut remains = [0; LOST_BYTES];

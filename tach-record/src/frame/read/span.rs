@@ -4,10 +4,10 @@ use tach_core::UnixTime;
 use tach_log::adapter::Site;
 
 use super::fields::Fields;
-use super::{Head, Reader, RecordKind};
+use super::{Head, Reader, RecordKind, time_of};
 use crate::frame::linked::{Linked, Origin};
 use crate::frame::{
-    AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, numbers,
+    AGAIN, AGE_SHIFT, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, numbers,
 };
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -57,11 +57,35 @@ pub struct Start<'a> {
     pub parent: u64,
     /// Whether this start follows another start of the same span.
     pub is_again: bool,
+    /// What the record of a span that has ended says beside. The time of that record is the end.
+    pub ended: Option<Ended>,
+}
+
+/// What the record of a span that has ended says of its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// When the span started.
+    pub since: Time,
+    /// When the first span of the trace started in this process.
+    pub began: Time,
+    /// The [number](crate::queue::Queue::thread_number) of the thread on which the span started.
+    pub thread: u32,
 }
 
 /// Returns whether the record that begins with `bytes` is of this kind.
 pub fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
     Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() == Some(kind))
+}
+
+/// Returns the number of the thread on which a span started, if the record that begins with `bytes`
+/// is of a span that has ended.
+#[inline]
+pub fn starter(bytes: &[u8]) -> Option<u32> {
+    const AT: usize = HEAD + (RecordKind::Span.words() - 1) * WORD;
+    if !is_part(bytes, RecordKind::Span) {
+        return None;
+    }
+    bytes.get(AT..).and_then(<[u8]>::first_chunk).map(|number| u32::from_le_bytes(*number))
 }
 
 /// Returns whether the record that begins with `bytes` has the level of errors.
@@ -120,7 +144,18 @@ impl<'a> SpanPart<'a> {
             RecordKind::Start => {
                 let parent = u64::from_le_bytes(reader.array()?);
                 let is_again = head.kind & AGAIN != 0;
-                What::Start(Start { level: head.level(), target, name, parent, is_again })
+                let level = head.level();
+                What::Start(Start { level, target, name, parent, is_again, ended: None })
+            }
+            RecordKind::Span => {
+                let parent = u64::from_le_bytes(reader.array()?);
+                let since = u64::from_le_bytes(reader.array()?);
+                let (thread, age) = reader.halves()?;
+                let began = since.wrapping_sub(u64::from(age) << AGE_SHIFT);
+                let [since, began] = [since, began].map(|number| time_of(number, head.kind));
+                let ended = Some(Ended { since, began, thread });
+                let level = head.level();
+                What::Start(Start { level, target, name, parent, is_again: false, ended })
             }
             RecordKind::Values => What::Values,
             RecordKind::Link => What::Link(reader.linked()?),

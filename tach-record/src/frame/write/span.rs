@@ -154,6 +154,53 @@ pub fn start(time: Time, level: Level, code: Code, context: &SpanContext, parent
     with_length(start_so_far(time, level, code, context, parent))
 }
 
+/// A span that has ended, for one record.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanRecord {
+    /// The code of the callsite.
+    pub code: Code,
+    /// The ids.
+    pub context: SpanContext,
+    /// The parent's id, or zero.
+    pub parent: u64,
+    /// The number of the time when the span started.
+    pub since: u64,
+    /// The age of the trace in this process when the span started, in [units](crate::frame::AGE_SHIFT).
+    pub age: u32,
+    /// The number of the thread on which the span started.
+    pub thread: u32,
+}
+
+impl SpanRecord {
+    /// Returns the record of a span without fields, which ended at `end`.
+    #[inline]
+    pub fn words(&self, end: Time) -> [u64; 9] {
+        with_length(self.so_far(end))
+    }
+
+    /// Writes the record of a span with these fields.
+    #[inline]
+    pub fn write(&self, to: &mut Scratch, end: Time, fields: &[u8]) {
+        to.buffer.clear();
+        let mut writer = Writer { to };
+        writer.bare(self.so_far(end));
+        writer.fields(fields);
+        writer.end();
+    }
+
+    #[inline]
+    fn so_far(&self, end: Time) -> [u64; 9] {
+        let Self { code, context, parent, since, age, thread } = *self;
+        // The back end takes the level from the callsite.
+        let [no_length, end, kind] = head(end, Level::INFO);
+        let kind = kind | u64::from(CALLSITE) | (RecordKind::Span as u64) << RECORD_SHIFT;
+        let [low, high] = context.trace_halves();
+        let code = no_length | code.word();
+        let trace = u64::from(age) << u32::BITS | u64::from(thread);
+        [code, end, kind, low, high, context.span, parent, since, trace]
+    }
+}
+
 /// Returns the record of the end of a span.
 #[inline]
 pub fn end(time: Time, context: &SpanContext) -> [u64; 6] {
