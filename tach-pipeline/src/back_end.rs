@@ -233,6 +233,8 @@ impl BackEnd {
         pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
+        let (new, all) = self.inboxes.queues();
+        self.spans.add_threads(new, all);
         if self.keeper.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
             // The events so far have other filters.
             self.write(|sinks| sinks.write(false));
@@ -258,6 +260,8 @@ impl BackEnd {
                 sinks.queue_dropped(&loss);
                 if loss.is_incomplete {
                     spans.suspect_loss();
+                } else if loss.spans > 0 {
+                    spans.suspect_end();
                 }
             }
         }
@@ -325,7 +329,7 @@ impl BackEnd {
                 return false;
             }
             let record = if frame::has_callsite(record) {
-                self.whole.of(record, queue.thread())
+                self.whole.of(record, spans.thread(record, queue))
             } else {
                 record
             };

@@ -11,8 +11,8 @@ use tracing_core::Metadata;
 
 use tach_record::frame::numbers::{Interner, Numbered, Numbers};
 use tach_record::frame::{
-    self, AT_BOUNDARY, CALLSITE, Code, HEAD, KIND_AT, MaybeStatic, NUMBER, Place, RECORD_SHIFT,
-    RecordKind, SITE, Scratch, TEXT_SHIFT, Time, UNSAMPLED, WORD, Wanted, Writer,
+    self, AT_BOUNDARY, CALLSITE, Code, HEAD, KIND_AT, LEVEL_SHIFT, MaybeStatic, NUMBER, Place,
+    RECORD_SHIFT, RecordKind, SITE, Scratch, TEXT_SHIFT, Time, UNSAMPLED, WORD, Wanted, Writer,
 };
 use tach_record::level::Level;
 
@@ -106,6 +106,18 @@ fn declares_kind(metadata: &Metadata<'_>) -> bool {
     metadata.fields().iter().any(|field| field.name() == KIND)
 }
 
+/// Returns the level of an event or a span.
+#[inline]
+pub fn level(metadata: &Metadata<'_>) -> Level {
+    match *metadata.level() {
+        tracing_core::Level::ERROR => Level::of(log::Level::Error),
+        tracing_core::Level::WARN => Level::of(log::Level::Warn),
+        tracing_core::Level::INFO => Level::of(log::Level::Info),
+        tracing_core::Level::DEBUG => Level::of(log::Level::Debug),
+        tracing_core::Level::TRACE => Level::of(log::Level::Trace),
+    }
+}
+
 /// Returns the event's name, unless it is the default of tracing's macros, `event FILE:LINE`.
 #[inline]
 pub fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> {
@@ -175,11 +187,16 @@ pub struct Whole {
     record: Vec<u8>,
 }
 
+/// The bits of the level in the last word of a head.
+const LEVEL: u64 = 0xFF << LEVEL_SHIFT;
+
 /// The parts of the records of one callsite.
 struct Parts {
     /// The codes of the target and the name in a head.
     target: u64,
     name: u64,
+    /// The bits of the level.
+    level: u64,
     /// The bytes of the target, if it has no number, and the same before those of the name.
     target_bytes: Box<[u8]>,
     texts: Box<[u8]>,
@@ -217,11 +234,15 @@ impl Whole {
         let [target, time, message] = head;
         let number = (target >> TEXT_SHIFT) as u32 & !NUMBER;
         let Some(parts) = parts(known, number) else { return record };
-        let is_event = message >> RECORD_SHIFT & 0xFF == RecordKind::Event as u64;
+        let of_kind = message >> RECORD_SHIFT & 0xFF;
+        let is_event = of_kind == RecordKind::Event as u64;
         // The start of a span that is not sampled is read for its duration alone.
         let wanted = if kind(&head) & UNSAMPLED == 0 { *wanted } else { Wanted::default() };
         let flags = if wanted.is_any() { SITE } else { 0 };
-        let message = message & !u64::from(CALLSITE) | u64::from(flags);
+        let mut message = message & !u64::from(CALLSITE) | u64::from(flags);
+        if of_kind == RecordKind::Span as u64 {
+            message = message & !LEVEL | parts.level;
+        }
         let (message, texts) = if is_event {
             (message, &parts.target_bytes)
         } else {
@@ -271,7 +292,7 @@ impl Parts {
     fn new(callsite: &'static Metadata<'static>) -> Self {
         let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
         let target = MaybeStatic::Static(callsite.target());
-        let mut to = Writer::begin(&mut scratch, time, Level::INFO, target);
+        let mut to = Writer::begin(&mut scratch, time, level(callsite), target);
         let target = to.end_so_far();
         to.static_message(callsite.name());
         let texts = to.end_so_far();
@@ -289,6 +310,7 @@ impl Parts {
         Self {
             target: codes[0],
             name: codes[2],
+            level: head(record).unwrap_or_default()[2] & LEVEL,
             target_bytes: record[HEAD..target].into(),
             texts: record[HEAD..texts].into(),
             place: record[texts..place].into(),

@@ -29,11 +29,11 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use self::layers::Layers;
-pub use self::slot::Slot;
 use self::slot::{
-    ABANDONED, ACTIVE, ANY_LEFT, FOLLOWS, Flags, LOST, MOVING, PASSES_ON, PIPELINE, TAKES,
-    of_pipeline,
+    ABANDONED, ACTIVE, ANY_LEFT, FOLLOWS, Flags, LOST, MOVING, ONE_RECORD, PASSES_ON, PIPELINE,
+    TAKES, of_pipeline,
 };
+pub use self::slot::{Begun, Slot};
 use self::slots::Open;
 use tach_record::host::process::Process;
 use tach_record::ids::SpanContext;
@@ -66,6 +66,7 @@ pub struct Started {
     /// Whether the span follows the decision of its parent. Otherwise the span [waits](Slot::waits)
     /// if it is not sampled.
     pub follows: bool,
+    pub begun: Begun,
 }
 
 impl Contexts {
@@ -137,19 +138,20 @@ impl Contexts {
             self.passes_on.on();
         }
         let number = span.number().id().get();
-        span.ids().take_own(number, for_slot(context), self.flags(started));
+        span.ids().take_own(number, for_slot(context), self.flags(started), started.begun);
     }
 
     /// Gives a span ids that other threads may know. Returns `false` if it has ids.
     pub fn insert_late(&self, span: Open, context: &SpanContext, started: Started) -> bool {
         self.passes_on.on();
         let number = span.number().id().get();
-        span.ids().take(number, for_slot(context), self.flags(started))
+        span.ids().take(number, for_slot(context), self.flags(started), started.begun)
     }
 
     #[inline]
     const fn flags(&self, started: Started) -> u64 {
-        slot::flags(self.pipeline, started.is_active, started.follows)
+        let Started { is_active, follows, begun } = started;
+        slot::flags(self.pipeline, is_active, follows, begun)
     }
 
     /// Returns the trace of a span that never was sampled, for a child of which nothing
@@ -168,7 +170,7 @@ impl Contexts {
     pub fn insert_unsampled(&self, span: Open, trace: u128) {
         let number = span.number().id().get();
         let ids = (trace, id_of(self.secret, number), false);
-        span.ids().take_own(number, ids, self.pipeline | FOLLOWS);
+        span.ids().take_own(number, ids, self.pipeline | FOLLOWS, Begun::default());
     }
 
     /// Gives a span the ids of the span that it is in, which stay that span's: nothing is recorded
@@ -176,7 +178,8 @@ impl Contexts {
     #[cold]
     pub fn lend(&self, span: Open, lender: Open, context: &SpanContext) {
         let number = span.number().id().get();
-        span.ids().take_own(number, for_slot(context), !self.pipeline & PIPELINE | FOLLOWS);
+        let flags = !self.pipeline & PIPELINE | FOLLOWS;
+        span.ids().take_own(number, for_slot(context), flags, Begun::default());
         if lender.ids().passes_on() {
             span.borrow_from(lender);
         }
@@ -223,6 +226,13 @@ impl Contexts {
         let number = slots::Number::new(number_of(self.secret, id))?;
         let span = number.may_be_open_in_any()?;
         self.get_unheld(span).filter(|context| context.span == id).map(|context| (span, context))
+    }
+
+    /// Returns whether the span with that id is open, and will be logged as one record when it ends.
+    pub fn end_is_awaited(&self, id: u64) -> bool {
+        self.find(id).is_some_and(|(span, context)| {
+            context.is_sampled && span.flags().is_some_and(Flags::await_end)
+        })
     }
 
     /// Returns whether the thread is in the process in which spans become current.
@@ -314,6 +324,18 @@ impl Slot {
     #[cold]
     pub fn lose_start(&self) {
         self.set_flag(LOST);
+    }
+
+    /// Returns whether the span began as one that is logged as one record.
+    #[inline]
+    pub fn is_one_record(&self) -> bool {
+        self.has_flag(ONE_RECORD)
+    }
+
+    /// Returns whether the span was moved to another trace, or a thread has begun that.
+    #[inline]
+    pub fn is_moved(&self) -> bool {
+        self.has_flag(MOVING)
     }
 }
 

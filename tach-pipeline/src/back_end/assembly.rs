@@ -12,18 +12,20 @@ pub(crate) use self::sent::Sent;
 use super::cause::Cause;
 pub(super) use crate::callsites::Whole;
 use crate::flight::Recorder;
-use crate::frame::{self, Frame};
+use crate::frame::{self, Frame, RecordKind};
 use crate::incident::Incident;
 use crate::queue::Queue;
 use crate::report;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::spans::span::{MOST_EVENTS, Span};
+use crate::spans::threads::Threads;
 use crate::spans::traces::{Round, Traces};
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
     pub(crate) traces: Traces,
+    threads: Threads,
     /// `None` if the pipeline was built without a flight recorder.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) sent: Sent,
@@ -42,7 +44,20 @@ impl Spans {
             most_events.unwrap_or(MOST_EVENTS),
             shared.spans.durations.is_some(),
         );
-        Self { shared, traces, recorder, sent }
+        Self { shared, traces, threads: Threads::default(), recorder, sent }
+    }
+
+    /// Takes the threads of new queues. `all` are the queues of threads that have not ended.
+    pub(super) fn add_threads(&mut self, new: &[Arc<Queue>], all: &[Arc<Queue>]) {
+        if !new.is_empty() {
+            self.threads.add(new, all);
+        }
+    }
+
+    /// Returns the part with the thread of a record that has the number of a callsite.
+    #[inline]
+    pub(super) fn thread<'a>(&'a self, record: &[u8], queue: &'a Queue) -> &'a [u8] {
+        self.threads.of(record, queue)
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -54,11 +69,14 @@ impl Spans {
     /// returns `false`. The record happened at `time`, and comes from `queue`.
     #[inline]
     pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: &Queue) -> bool {
-        let is_part = frame::is_of_span(record);
-        if is_part {
-            self.traces.spans.part(record, time, queue.id());
+        match frame::kind(record) {
+            Some(RecordKind::Event) => return false,
+            Some(RecordKind::Span) => {
+                self.traces.spans.ended(record, time, queue.thread_number());
+            }
+            _ => self.traces.spans.part(record, time, queue.id()),
         }
-        is_part
+        true
     }
 
     /// Adds an event to the flight recorder, even if the event will not be written.
@@ -72,7 +90,7 @@ impl Spans {
     /// Adds an event to its span, if the event happened in a span.
     pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         if let Some(context) = record.context() {
-            self.traces.spans.event(context.span, record.bytes, time);
+            self.traces.spans.event(context, record.bytes, time);
         }
     }
 
@@ -85,7 +103,7 @@ impl Spans {
     /// Ends a round. Passes on the spans that ended in the round before, except for spans in traces
     /// that are not kept.
     pub(super) fn end_round(&mut self, sinks: &mut Sinks) {
-        let Self { shared, traces, recorder, sent } = self;
+        let Self { shared, traces, recorder, sent, .. } = self;
         let counts = &shared.progress.counts;
         traces.end_round(&round(shared), |span| pass_on(span, recorder, sent, sinks));
         sent.end_round(counts, sinks);
@@ -101,7 +119,7 @@ impl Spans {
     /// the process or the pipeline ends. If the process ends and the pipeline sends unfinished
     /// spans, passes on the open spans too.
     pub(super) fn finish(&mut self, cause: Cause, sinks: &mut Sinks) {
-        let Self { shared, traces, recorder, sent } = self;
+        let Self { shared, traces, recorder, sent, .. } = self;
         traces.finish(&round(shared), |span| pass_on(span, recorder, sent, sinks));
         if cause == Cause::ProcessEnds && shared.spans.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
@@ -139,7 +157,12 @@ impl Spans {
     /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
     /// Call after more was dropped of spans than their remains say.
     pub(super) fn suspect_loss(&mut self) {
-        self.traces.suspect_loss();
+        self.traces.suspect_loss(self.shared.now());
+    }
+
+    /// Begins to search for spans whose only record was dropped. Call after spans were dropped.
+    pub(super) fn suspect_end(&mut self) {
+        self.traces.spans.suspect_end();
     }
 
     /// Returns whether a record or a span waits for the next round.

@@ -42,6 +42,8 @@ pub(crate) struct Inboxes {
     /// The queues of all living threads. Queues of ended threads are removed before they outnumber
     /// the others.
     all: Vec<Arc<Queue>>,
+    /// How many queues in `all` came in the rounds before.
+    before_round: usize,
     /// How many queues in `all` belong to ended threads and are empty.
     over: usize,
     changes: Changes,
@@ -65,6 +67,7 @@ impl Inboxes {
             awake: Vec::new(),
             common,
             all: Vec::new(),
+            before_round: 0,
             over: 0,
             changes: Changes::default(),
             bytes: Vec::new(),
@@ -80,6 +83,7 @@ impl Inboxes {
     /// `is_asked`, also reads the queues that are asleep.
     pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> (usize, usize) {
         self.start = Instant::now();
+        self.before_round = self.all.len();
         let Self { awake, common, all, changes, bytes, before, .. } = self;
         mem::swap(bytes, before);
         bytes.clear();
@@ -110,6 +114,11 @@ impl Inboxes {
     /// Returns whether later rounds may free memory, also if no records come.
     pub(crate) fn are_to_trim(&self) -> bool {
         self.trims > 0
+    }
+
+    /// Returns the queues that came in this round, and all queues.
+    pub(crate) fn queues(&self) -> (&[Arc<Queue>], &[Arc<Queue>]) {
+        (self.all.get(self.before_round..).unwrap_or_default(), &self.all)
     }
 
     pub(crate) fn awake(&mut self) -> &mut [Inbox] {

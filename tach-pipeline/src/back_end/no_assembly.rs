@@ -2,6 +2,7 @@
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use tach_core::UnixTime;
 
@@ -30,6 +31,12 @@ pub(crate) struct Spans;
 impl Spans {
     pub(super) fn begin_round(&mut self) {}
 
+    pub(super) fn add_threads(&mut self, _: &[Arc<Queue>], _: &[Arc<Queue>]) {}
+
+    pub(super) fn thread<'a>(&self, _: &[u8], queue: &'a Queue) -> &'a [u8] {
+        queue.thread()
+    }
+
     pub(super) fn part(&mut self, _: &[u8], _: UnixTime, _: &Queue) -> bool {
         false
     }
@@ -53,6 +60,8 @@ impl Spans {
     pub(super) fn export_durations(&mut self, _: UnixTime, _: bool, _: &mut Sinks) {}
 
     pub(super) fn suspect_loss(&mut self) {}
+
+    pub(super) fn suspect_end(&mut self) {}
 
     pub(super) fn are_waiting(&self) -> bool {
         false

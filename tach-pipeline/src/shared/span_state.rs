@@ -26,6 +26,8 @@ pub(crate) struct Spans {
     pub(crate) sampling: Sampling,
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
+    /// Whether the back end must know spans that are open, so that their starts are logged.
+    pub(crate) shows_open: bool,
     pub(crate) callers: Callers,
     /// The ids of open spans.
     pub(crate) contexts: Contexts,
@@ -69,6 +71,7 @@ impl Spans {
             id,
             sampling: Sampling::default(),
             sends_unfinished: false,
+            shows_open: false,
             callers: Callers::default(),
             contexts: Contexts::new(id, wanted.are_spans()),
             has_own_ids: wanted.has_own_ids(),

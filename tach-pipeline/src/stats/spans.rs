@@ -4,7 +4,7 @@ use super::Stats;
 
 impl Stats {
     /// Returns how many events, values, links and ends of spans came when their span was not known:
-    /// its start was dropped, or it had ended. No span has these. Sinks of events have the events.
+    /// its record was dropped, or it had ended. No span has these. Sinks of events have the events.
     ///
     /// # Examples
     ///
@@ -18,10 +18,10 @@ impl Stats {
         self.spanless
     }
 
-    /// Returns how many spans were lost at their start. Such a span is not sent, has no duration,
-    /// and is missing in the lines of its events. That happens if a full queue drops the record of
-    /// the start, which also counts as a [dropped](Self::dropped) record, or if more spans are open
-    /// than the pipeline has room for.
+    /// Returns how many spans were lost. Such a span is not sent, and has no duration. That happens if
+    /// a full queue drops the record of the span, or of its start, which also counts as a
+    /// [dropped](Self::dropped) record. It also happens if more spans are open than the pipeline has
+    /// room for. Then the span is missing in the lines of its events too.
     ///
     /// Spans that a sink dropped are in the counts of the [sink](Self::sinks).
     ///

@@ -45,8 +45,11 @@ impl LostEnds {
             return ended;
         }
         if mem::take(&mut self.are_suspected) {
-            let open = open();
-            self.look = Some((known.filter(|span| !open.contains(span)).collect(), 0));
+            let known: Vec<_> = known.collect();
+            if !known.is_empty() {
+                let open = open();
+                self.look = Some((known.into_iter().filter(|it| !open.contains(it)).collect(), 0));
+            }
         }
         Vec::new()
     }

@@ -63,9 +63,9 @@ impl Traces {
     }
 
     /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
-    /// Call after more was dropped of spans than their remains say.
-    pub fn suspect_loss(&mut self) {
-        self.spans.suspect_loss();
+    /// Call after more was dropped of spans than their remains say. `wall` is the current time.
+    pub fn suspect_loss(&mut self, wall: UnixTime) {
+        self.spans.suspect_loss(wall);
     }
 
     /// Returns whether a record waits for the next round.
@@ -186,7 +186,7 @@ mod tests {
         let now = Instant::now();
         (1..=3).for_each(|span| machine.part(RecordKind::Start, span, now, 1));
         machine.part(RecordKind::End, 3, now, 1);
-        machine.traces.suspect_loss();
+        machine.traces.suspect_loss(UnixTime::EPOCH);
         (0..8).for_each(|_| machine.round());
         machine.passed.sort_unstable();
         assert_eq!(machine.passed, [1, 3], "the ends are found missing");
@@ -204,7 +204,7 @@ mod tests {
             machine.part(RecordKind::Start, span, now, 1);
         }
         machine.part(RecordKind::End, 3, now, 1);
-        machine.traces.suspect_loss();
+        machine.traces.suspect_loss(UnixTime::EPOCH);
         (0..8).for_each(|_| machine.round());
         assert_eq!(machine.passed, [3]);
     }

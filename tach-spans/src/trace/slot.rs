@@ -11,8 +11,8 @@ pub(super) type Ids = (u128, u64, bool);
 ///
 /// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
 /// from there. While a reader holds the span, they do not change. A reader that does not hold it
-/// checks afterwards whether the slot still has the span. A trace that the span is moved to has
-/// words of its own, which are written once.
+/// checks afterwards whether the slot still has the span. The trace that the span is moved to takes
+/// the words of its start, which are logged before.
 ///
 /// The alignment is no padding: it keeps the eight words on one line. The neighbours are spans of
 /// the same thread, so threads seldom contend for a pair of lines. `CachePadded` would double the
@@ -26,7 +26,8 @@ pub struct Slot {
     /// The flags that the span starts with, and those below, which are only added. The upper half
     /// is the number of the pipeline.
     flags: AtomicU64,
-    trace_after: [AtomicU64; 2],
+    /// [How](Begun) the span began. After a move, the trace that the span was moved to.
+    after: [AtomicU64; 2],
     /// When a thread last left the span. Zero if none has left it yet.
     left: AtomicU64,
 }
@@ -40,9 +41,9 @@ const SAMPLED: u64 = 1;
 pub(super) const ACTIVE: u64 = 2;
 /// The span has something that its children inherit: a caller's context or baggage.
 pub(super) const PASSES_ON: u64 = 4;
-/// A thread has begun to write `trace_after`.
+/// A thread has begun to write the trace that the span is moved to.
 pub(super) const MOVING: u64 = 8;
-/// `trace_after` is the trace.
+/// `after` is the trace.
 const MOVED: u64 = 16;
 /// The span is sampled since it was moved.
 const MOVED_SAMPLED: u64 = 32;
@@ -55,28 +56,48 @@ pub(super) const LOST: u64 = 128;
 pub(super) const FOLLOWS: u64 = 256;
 /// The span takes a parent in another process from the context in which it is entered.
 pub(super) const TAKES: u64 = 512;
+/// The start of the span is not logged. Unless the span is moved, it is logged as one record when it
+/// ends.
+pub(super) const ONE_RECORD: u64 = 1024;
 /// What is added when a thread leaves a span that waits: an addition is one instruction. Threads
 /// that do so at once add it several times. From then on the span stays unsampled.
-const LEFT: u64 = 1024;
+const LEFT: u64 = 2048;
 /// The bits of the sum.
 pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
 /// Any of these means that the decision is taken.
 const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 
+/// How a span began that is logged as one record. The default is for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Begun {
+    /// The number of the time, of `Time::number`, or zero.
+    pub since: u64,
+    /// The id of the parent, if it is of the same trace, or else zero.
+    pub parent: u64,
+}
+
+impl Begun {
+    /// Returns whether the span is logged as one record.
+    #[inline]
+    pub const fn is_one_record(self) -> bool {
+        self.since != 0
+    }
+}
+
 /// The number that a slot has while [`take`](Slot::take) writes it. No span has it.
 const TAKEN: u64 = u64::MAX;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`], and
-    /// the [number](of_pipeline) of the pipeline. The span may have been open before: other threads
-    /// may know its number.
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`], [`FOLLOWS`] and
+    /// [`ONE_RECORD`], and the [number](of_pipeline) of the pipeline. The span may have been open
+    /// before: other threads may know its number.
     #[inline]
-    pub(super) fn take(&self, id: u64, ids: Ids, flags: u64) -> bool {
+    pub(super) fn take(&self, id: u64, ids: Ids, flags: u64, begun: Begun) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the last read of the previous span's ids
         // comes before the writes below.
         let taken = self.id.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
-            self.write(ids, flags);
+            self.write(ids, flags, begun);
             // ORDERING: Release, with the Acquire of `has`: publishes the words.
             self.id.store(id, Ordering::Release);
         }
@@ -85,19 +106,19 @@ impl Slot {
 
     /// Like [`take`](Self::take), for the slot of a span that no other thread knows.
     #[inline]
-    pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64) -> bool {
+    pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64, begun: Begun) -> bool {
         let is_free = self.is_free();
         if is_free {
             // ORDERING: Relaxed: the previous owner of the slot has passed it to this thread.
             self.id.store(id, Ordering::Relaxed);
-            self.write(ids, flags);
+            self.write(ids, flags, begun);
         }
         is_free
     }
 
     /// Writes the ids of the span that has just taken the slot.
     #[inline]
-    fn write(&self, (trace, span, is_sampled): Ids, flags: u64) {
+    fn write(&self, (trace, span, is_sampled): Ids, flags: u64, begun: Begun) {
         // ORDERING: Release, with the Acquire fence of `get_unheld`: a reader that sees a word
         // written below sees the new number afterwards.
         fence(Ordering::Release);
@@ -109,6 +130,8 @@ impl Slot {
             (&self.span, span),
             (&self.flags, sampled | flags),
             (&self.left, 0),
+            (&self.after[0], begun.since),
+            (&self.after[1], begun.parent),
         ] {
             // ORDERING: Relaxed: a reader got the span's number from this thread, or finds it in
             // `id`, which publishes the words.
@@ -119,7 +142,7 @@ impl Slot {
     /// Moves the span to another trace. Returns `false` if it was moved before, or would be sampled
     /// although it was [decided](Self::decide) that it is not.
     pub fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
-        let begins = self.begin_move(trace, is_sampled);
+        let begins = self.begin_move(trace, is_sampled).is_some();
         if begins {
             self.end_move(is_sampled);
         }
@@ -127,21 +150,30 @@ impl Slot {
     }
 
     /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its
-    /// trace and waits, if it did before.
-    pub fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
+    /// trace and waits, if it did before. Returns how the span began, which the slot forgets.
+    pub fn begin_move(&self, trace: u128, is_sampled: bool) -> Option<Begun> {
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
         let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
         if before & MOVING != 0 || is_sampled && before & ANY_LEFT != 0 {
-            return false;
+            return None;
         }
+        let begun = self.begun();
         // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
         // the slot, so the fence of `take` does not order the words below.
         fence(Ordering::Release);
-        for (word, value) in self.trace_after.iter().zip(halves(trace)) {
+        for (word, value) in self.after.iter().zip(halves(trace)) {
             // ORDERING: Relaxed: published by `flags`.
             word.store(value, Ordering::Relaxed);
         }
-        true
+        Some(begun)
+    }
+
+    /// Returns how the span began. Call for a span that no thread has begun to move.
+    #[inline]
+    pub fn begun(&self) -> Begun {
+        // ORDERING: Relaxed: the caller has the span's number from the thread that wrote this.
+        let [since, parent] = [&self.after[0], &self.after[1]].map(|it| it.load(Ordering::Relaxed));
+        Begun { since, parent }
     }
 
     /// Ends a move. More than one call changes nothing.
@@ -175,7 +207,7 @@ impl Slot {
         let flags = self.flags.load(Ordering::Acquire);
         let (trace, is_sampled) = match flags & MOVED {
             0 => (&self.trace, flags & SAMPLED != 0),
-            _ => (&self.trace_after, flags & MOVED_SAMPLED != 0),
+            _ => (&self.after, flags & MOVED_SAMPLED != 0),
         };
         // ORDERING: Relaxed: the ids are from the thread that wrote the number, and the Acquire of
         // `flags` publishes the trace that the span was moved to.
@@ -314,6 +346,25 @@ impl Flags {
         self.have(LOST)
     }
 
+    /// Returns whether the span is logged as one record when it ends, if it is sampled. A thread that
+    /// begins to move the span logs its start.
+    #[inline]
+    pub const fn are_one_record(self) -> bool {
+        self.0 & (ONE_RECORD | MOVING) == ONE_RECORD
+    }
+
+    /// Returns whether the span is one of these, or a thread has not logged its start yet.
+    #[inline]
+    pub(super) const fn await_end(self) -> bool {
+        self.0 & (ONE_RECORD | MOVED) == ONE_RECORD
+    }
+
+    /// Returns whether the span was moved to another trace, or a thread has begun that.
+    #[inline]
+    pub const fn are_moved(self) -> bool {
+        self.have(MOVING)
+    }
+
     /// Returns whether the span is one of the pipeline with that [number](of_pipeline).
     #[inline]
     pub(super) const fn are_of(self, pipeline: u64) -> bool {
@@ -343,10 +394,11 @@ impl Flags {
 
 /// Returns the flags with which a span of the [pipeline](of_pipeline) starts.
 #[inline]
-pub(super) const fn flags(pipeline: u64, is_active: bool, follows: bool) -> u64 {
+pub(super) const fn flags(pipeline: u64, is_active: bool, follows: bool, begun: Begun) -> u64 {
     let active = if is_active { ACTIVE } else { 0 };
     let follows = if follows { FOLLOWS } else { 0 };
-    pipeline | active | follows
+    let one_record = if begun.is_one_record() { ONE_RECORD } else { 0 };
+    pipeline | active | follows | one_record
 }
 
 /// Returns the number of a pipeline where the flags have it.
@@ -368,6 +420,8 @@ pub(super) struct References {
     parent: AtomicU64,
     /// The code of the callsite, or zero.
     callsite: AtomicU32,
+    /// How long before the span its trace began in this process, in the units of records.
+    age: AtomicU32,
 }
 
 /// What the span of a slot starts with.
@@ -398,6 +452,20 @@ impl References {
         self.callsite.store(facts.callsite, Ordering::Relaxed);
         self.word.store(turn | 1, Ordering::Relaxed);
         turn
+    }
+
+    /// Sets the age of the span's trace when the span starts.
+    #[inline]
+    pub(super) fn set_age(&self, age: u32) {
+        // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+        self.age.store(age, Ordering::Relaxed);
+    }
+
+    /// Returns the age of the span's trace when the span started.
+    #[inline]
+    pub(super) fn age(&self) -> u32 {
+        // ORDERING: Relaxed, as in `set_age`. The caller holds the span.
+        self.age.load(Ordering::Relaxed)
     }
 
     /// Adds a reference. Returns `false` if the span of that turn is closed.

@@ -2,6 +2,7 @@
 //!
 //! A thread reuses the slots of the spans that it has closed, so it seldom touches new memory.
 
+mod closing;
 mod free;
 mod memory;
 
@@ -13,16 +14,20 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tracing_core::Metadata;
 
+pub use self::closing::{Closing, Start};
 use self::free::Below;
 use super::otel::Values;
 use super::slot::{self, Facts, Flags, References, TURN};
 use super::w3c::TraceContext;
-use tach_record::frame::Code;
+use tach_record::frame::{self, Code};
 use tach_record::ids::SpanContext;
 use tach_record::sync::SharedLock;
 
 /// The memory for fields that a free slot keeps.
 const KEPT_BYTES: usize = 1024;
+
+/// Precedes the fields of a start, so that their copy is not empty. No record begins so.
+const AT_START: [u8; 8] = [0; 8];
 
 thread_local! {
     /// The slot of the span that the thread opened last, which it probably uses next. One word,
@@ -40,6 +45,7 @@ struct Slot {
     references: References,
     /// The subscriber of the span.
     owner: AtomicU32,
+    /// While a span is open, the number of the thread on which it started.
     below: Below,
     /// The index plus one.
     place: NonZeroU32,
@@ -62,7 +68,9 @@ pub(super) struct Span {
     metadata: Option<&'static Metadata<'static>>,
     /// The fields as bytes of a record, if a sink takes events.
     fields: Vec<u8>,
-    /// The records of a span that waits for the decision whether it is sampled.
+    /// The records of a span that waits for the decision whether it is sampled. Of a span that is
+    /// logged as one record, [`AT_START`] and the fields with which it started, if others took their
+    /// place in `fields`.
     kept: Vec<u8>,
     /// The span of another process from which the span has more than its trace: a `tracestate`, or
     /// all that it passes on if nobody takes spans. Most traces have none.
@@ -84,11 +92,6 @@ pub struct Number(NonZeroU64);
 pub struct Open {
     slot: &'static Slot,
     turn: u64,
-}
-
-/// A span whose last reference was removed.
-pub struct Closing {
-    slot: &'static Slot,
 }
 
 impl Number {
@@ -169,41 +172,6 @@ impl Number {
     pub fn remove_reference(self, owner: u32) -> Option<Closing> {
         let (slot, (_, turn)) = (self.slot(owner)?, self.parts());
         slot.references.remove(turn).then_some(Closing { slot })
-    }
-}
-
-impl Closing {
-    /// Returns the slot for the span's ids, and their flags, if the span has ids.
-    #[inline]
-    pub fn ids(&self, number: Number) -> Option<(&'static slot::Slot, Flags)> {
-        let ids = &self.slot.ids;
-        Some((ids, ids.flags_of(number.id().get())?))
-    }
-
-    /// Frees the slot, and removes the reference to the span's parent. Returns the parent if it was
-    /// the last one.
-    #[inline]
-    pub fn free(self) -> Option<(Number, Self)> {
-        let Self { slot } = self;
-        let parent = NonZeroU64::new(slot.references.last_facts().parent).map(Number);
-        if !slot.ids.is_free() {
-            // The span is one of the pipeline that the process was forked from.
-            slot.ids.remove();
-        }
-        // ORDERING: Relaxed: ordered by the removal of the last reference.
-        if slot.is_to_be_cleaned.load(Ordering::Relaxed) {
-            slot.clean();
-        }
-        memory::give(slot);
-        let parent = parent?;
-        let (place, turn) = parent.parts();
-        // The parent belongs to the same subscriber.
-        let slot = match PARENT.get() {
-            Some(slot) if slot.place.get() == place => slot,
-            _ => memory::get(place.wrapping_sub(1))?,
-        };
-        PARENT.set(Some(slot));
-        slot.references.remove(turn).then_some((parent, Self { slot }))
     }
 }
 
@@ -329,6 +297,47 @@ impl Open {
     #[inline]
     pub fn change_fields(self, change: impl FnOnce(&mut Vec<u8>)) {
         self.change(|span| change(&mut span.fields));
+    }
+
+    /// Adds values to the fields, in place of values with the same keys, unless the span is closed.
+    pub fn replace_fields(self, more: &[u8]) {
+        let is_one_record = self.ids().is_one_record() && !self.ids().is_moved();
+        self.change(|span| {
+            if is_one_record && span.kept.is_empty() {
+                span.kept.extend_from_slice(&AT_START);
+                span.kept.extend_from_slice(&span.fields);
+            }
+            frame::replace(&mut span.fields, more);
+        });
+    }
+
+    /// Notes what the span's record needs of its start. Call right after it was [opened](open): it
+    /// starts at `since`, on the thread with that number.
+    #[inline]
+    pub fn begin(self, since: u64, thread: u32) {
+        let Self { slot, .. } = self;
+        let (parent, _) =
+            Number::new(slot.references.last_facts().parent).map_or((0, 0), Number::parts);
+        let age = match PARENT.get() {
+            // If another thread moves the parent just now, the age is wrong. It matters only if the
+            // wall clock is stepped within the trace.
+            Some(known) if known.place.get() == parent && !known.ids.is_moved() => {
+                known.age_at(since)
+            }
+            _ => 0,
+        };
+        slot.references.set_age(age);
+        slot.below.keep(thread);
+    }
+
+    /// Calls `f` with the fields with which the span started.
+    pub fn with_start<R>(self, f: impl FnMut(&[u8]) -> R) -> R {
+        self.slot.with_start(f)
+    }
+
+    /// Returns the start of the span.
+    pub fn start(self) -> Start {
+        self.slot.start()
     }
 
     /// Changes the records that are kept of the span, if it still waits. Returns whether it does.

@@ -50,7 +50,7 @@ proptest! {
         for (number, (place, step)) in (1..).zip(steps) {
             match (&mut known[place], step) {
                 (empty @ None, 0) => {
-                    let started = Started { is_active: number % 3 == 0, follows: false };
+                    let started = Started { is_active: number % 3 == 0, ..Started::default() };
                     let (span, context) = open(&contexts, started);
                     *empty = Some((span, context, false, None));
                 }

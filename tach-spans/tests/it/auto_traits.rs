@@ -15,11 +15,11 @@ assert_implements!(
     spans::kept::Kept, spans::open::Spans, spans::slow::Slow, spans::span::Dropped,
     spans::span::LastValues<'_>, spans::span::Span<'_>, spans::status::Code,
     spans::status::Status, spans::tail::waiting::WaitingTraces, spans::tail::Tail,
-    spans::traces::Traces,
+    spans::threads::Threads, spans::traces::Traces,
     trace::current::Innermost, trace::layers::Keys, trace::layers::Layers,
-    trace::sampling::Callers, trace::sampling::Sampling, trace::slots::Closing,
+    trace::sampling::Callers, trace::sampling::Sampling, trace::slots::Closing, trace::slots::Start,
     trace::slots::Number, trace::slots::Open, trace::w3c::TraceContext, trace::Contexts,
-    trace::Slot, trace::Started,
+    trace::Begun, trace::Slot, trace::Started,
 );
 
 assert_implements!(

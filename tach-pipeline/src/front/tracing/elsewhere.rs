@@ -10,13 +10,14 @@ use super::parents::Parents;
 use super::parts::{Target, log_kept};
 use super::spans::Begun;
 use crate::callsites::{self, Callsite, is_at_boundary};
+use crate::channel::current_thread;
 use crate::frame::{self, Code, Linked, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, Started, current};
+use crate::trace::{self, Slot, Started, current};
 
 impl Pipeline {
     /// Like [`start_span`](Self::start_span), for a span that may have a parent elsewhere, or more
@@ -57,10 +58,18 @@ impl Pipeline {
         let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
         // A parent may be set in place of the parent of a span at the boundary.
         let follows = origin.is_some() && !is_at_boundary(metadata, code);
-        contexts.insert(span, &context, Started { is_active, follows });
-        span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
         let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
         let inherited = parent_span.and_then(Open::origin);
+        // The record of a start names a parent of the same trace alone.
+        let parent_id = parent.filter(|parent| parent.trace == context.trace);
+        let parent_id = parent_id.map_or(0, |parent| parent.span);
+        let begun = if context.is_sampled && inherited.is_none() {
+            shared.begin_one_record(attributes, span, code, parent_id)
+        } else {
+            trace::Begun::default()
+        };
+        contexts.insert(span, &context, Started { is_active, follows, begun });
+        span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
         let passed_on = match trusted {
             Some((trusted, _)) => shared.as_origin(trusted),
             None => inherited.clone(),
@@ -69,15 +78,12 @@ impl Pipeline {
             span.set_origin(passed_on);
         }
         self.keep_context(span, metadata, context, origin, is_active, parent_span, values);
-        if context.is_sampled {
-            // The record of a start names a parent of the same trace alone.
-            let parent = parent.filter(|parent| parent.trace == context.trace);
-            let parent = parent.map_or(0, |parent| parent.span);
-            let start = Begun { metadata, code, context: &context, parent };
+        if context.is_sampled && !begun.is_one_record() {
+            let start = Begun { metadata, code, context: &context, parent: parent_id };
             if !shared.log_new(attributes, start, inherited.as_ref()) {
                 return span.ids().lose_start();
             }
-        } else if shared.has_unsampled_start(metadata, span) {
+        } else if !context.is_sampled && shared.has_unsampled_start(metadata, span) {
             shared.start_unsampled(attributes, &context, code, span);
         }
         self.log_elsewhere(Target::new(span), &parents);
@@ -99,21 +105,22 @@ impl Pipeline {
         let (before, slot) = (target.context, span.ids());
         if is_stranger {
             // The span stays in its trace. This marks it as moved, so that no second parent is set.
-            let is_first = slot.move_to(before.trace, before.is_sampled);
-            if is_first {
+            let begun = slot.begin_move(before.trace, before.is_sampled);
+            if let Some(begun) = begun {
+                shared.open_late(span, metadata, &before, begun);
+                slot.end_move(before.is_sampled);
                 span.take_kept();
                 self.link_to_stranger(target, parent);
             }
-            return is_first;
+            return begun.is_some();
         }
         let parent = &shared.adopted(parent);
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled =
             shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
         let after = SpanContext { trace, is_sampled, ..before };
-        if !slot.begin_move(trace, is_sampled) {
-            return false;
-        }
+        let Some(begun) = slot.begin_move(trace, is_sampled) else { return false };
+        shared.open_late(span, metadata, &before, begun);
         // Before the span is sampled for other threads: the back end gives up what it reads of a
         // span whose start does not follow soon. So they keep what they add, until nothing is left
         // to log.
@@ -241,6 +248,31 @@ impl Pipeline {
 }
 
 impl Shared {
+    /// Logs the start of a sampled span that is moved, unless it was logged before: the slot forgets
+    /// it.
+    fn open_late(
+        &self,
+        span: Open,
+        metadata: &'static Metadata<'static>,
+        context: &SpanContext,
+        begun: trace::Begun,
+    ) {
+        let (slot, trace::Begun { since, parent }) = (span.ids(), begun);
+        if !slot.is_one_record() {
+            return;
+        }
+        let start = Begun { metadata, code: span.start().code, context, parent };
+        let time = self.time_of(since);
+        let is_logged = span.with_start(|fields| {
+            let mut scratch = current_thread::take_scratch();
+            self.write_start(&mut scratch, start, time, |to| to.fields(fields));
+            current_thread::push(&self.channel, scratch)
+        });
+        if !is_logged {
+            slot.lose_start();
+        }
+    }
+
     /// Returns the span of another process as the parent of a span about which this process
     /// decides.
     pub(super) fn adopted(&self, parent: &TraceContext) -> TraceContext {

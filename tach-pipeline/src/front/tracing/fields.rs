@@ -9,6 +9,7 @@ use tracing_core::field::{Field, Visit};
 use tracing_core::subscriber::Interest;
 use tracing_core::{LevelFilter, Metadata};
 
+pub(super) use crate::callsites::level;
 use crate::channel::current_thread;
 use crate::filter::Filters;
 use crate::frame::MaybeStatic;
@@ -34,16 +35,6 @@ const OMITTED: &str = "omitted_spans";
 /// made, since all of these have one place.
 pub(super) fn callsite(metadata: &Metadata<'static>) -> Option<Callsite<'static>> {
     Some(Callsite { file: metadata.file()?, line: metadata.line()? })
-}
-
-pub(super) fn level(metadata: &Metadata<'_>) -> Level {
-    match *metadata.level() {
-        tracing_core::Level::ERROR => Level::of(log::Level::Error),
-        tracing_core::Level::WARN => Level::of(log::Level::Warn),
-        tracing_core::Level::INFO => Level::of(log::Level::Info),
-        tracing_core::Level::DEBUG => Level::of(log::Level::Debug),
-        tracing_core::Level::TRACE => Level::of(log::Level::Trace),
-    }
 }
 
 /// Returns the key without the `r#` of names such as `r#type`.

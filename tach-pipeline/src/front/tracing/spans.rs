@@ -20,7 +20,7 @@ use crate::trace::layers::Layers;
 use crate::trace::otel::Active;
 use crate::trace::slots::{self, Closing, Number, Open};
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, Started};
+use crate::trace::{self, Slot, Started};
 
 /// What the record of a span's start has besides the fields.
 #[derive(Clone, Copy)]
@@ -228,13 +228,21 @@ impl Pipeline {
         });
         let is_active = found.is_active();
         let follows = within.is_some() && !is_at_boundary(metadata, code);
-        contexts.insert(span, &context, Started { is_active, follows });
+        let mut begun = trace::Begun::default();
+        if context.is_sampled {
+            // The record of a start names a parent of the same trace alone.
+            let parent = within.map_or(0, |within| within.span);
+            begun = shared.begin_one_record(attributes, span, code, parent);
+        }
+        contexts.insert(span, &context, Started { is_active, follows, begun });
         if is_active {
             span.ids().take_parents(attributes.is_contextual());
             self.keep_active_alone(span, attributes, context, within);
         }
         if context.is_sampled {
-            // The record of a start names a parent of the same trace alone.
+            if begun.is_one_record() {
+                return;
+            }
             let parent = within.map_or(0, |within| within.span);
             let start = Begun { metadata, code, context: &context, parent };
             if !shared.log_new(attributes, start, None) {
@@ -252,10 +260,7 @@ impl Pipeline {
             self.record_values(target, values);
         }
         if self.handle.shared().wanted.events {
-            with_fields(
-                |visitor| values.record(visitor),
-                |more| span.change_fields(|kept| frame::replace(kept, more)),
-            );
+            with_fields(|visitor| values.record(visitor), |more| span.replace_fields(more));
         }
     }
 
@@ -340,22 +345,31 @@ impl Pipeline {
         if contexts.are_unsampled(flags) && !shared.wanted.durations {
             ids.remove();
         } else if contexts.is_own(flags) {
-            Self::end_span(shared, ids, None);
+            Self::end_span(shared, ids, closing, None);
         }
     }
 
     /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that
     /// no thread has entered ends now.
     #[inline]
-    pub(super) fn end_span(shared: &Shared, ids: &Slot, given: Option<Time>) {
+    pub(super) fn end_span(shared: &Shared, ids: &Slot, closing: &Closing, given: Option<Time>) {
         let (context, flags) = ids.context_and_flags();
         let mut is_lost = false;
-        if (context.is_sampled || shared.wanted.durations) && !flags.have_lost_start() {
+        if flags.have_lost_start() {
+            // The parts of a span that was moved may have come before its start.
+            is_lost = flags.are_moved();
+        } else if context.is_sampled || shared.wanted.durations {
             let end = given.or_else(|| ids.left().map(|left| shared.time_of(left)));
             let end = end.unwrap_or_else(|| shared.clock_time());
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
-            is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
+            if !flags.are_one_record() {
+                is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
+            } else if !shared.log_one_record(ids, closing, context, end) {
+                // The back end reads the full queue soon.
+                ids.remove();
+                return shared.spans.contexts.lose_end();
+            }
         }
         ids.remove();
         if is_lost {
@@ -386,7 +400,7 @@ fn keep_fields(shared: &Shared, attributes: &Attributes<'_>, span: Open) {
 impl Shared {
     /// Returns the time that [`clock_time`](Self::clock_time) returned, by its number.
     #[inline]
-    fn time_of(&self, number: u64) -> Time {
+    pub(super) fn time_of(&self, number: u64) -> Time {
         match &self.clock {
             None => Time::Ticks(Instant::from_ticks(number)),
             Some(_) => Time::Unix(UnixTime::from_nanos(number)),
@@ -408,6 +422,56 @@ impl Shared {
     #[inline]
     pub(super) fn has_unsampled_start(&self, metadata: &Metadata<'_>, span: Open) -> bool {
         self.wanted.durations || !metadata.fields().is_empty() && span.ids().waits()
+    }
+
+    /// Begins a sampled span that is logged as one record when it ends. Returns the default if its
+    /// start is logged. That is so if something shows open spans, if the slot does not keep the
+    /// fields anyway, and for a thread without a queue.
+    #[inline]
+    pub(super) fn begin_one_record(
+        &self,
+        attributes: &Attributes<'_>,
+        span: Open,
+        code: Option<Code>,
+        parent: u64,
+    ) -> trace::Begun {
+        let keeps_fields = self.wanted.events || attributes.metadata().fields().is_empty();
+        if self.spans.shows_open || !keeps_fields || code.is_none() {
+            return trace::Begun::default();
+        }
+        let Some(thread) = current_thread::number(&self.channel) else {
+            return trace::Begun::default();
+        };
+        let since = self.clock_time().number();
+        span.begin(since, thread.get());
+        trace::Begun { since, parent }
+    }
+
+    /// Logs a span that has ended, whose start was not logged. Returns whether the record is in the
+    /// thread's queue.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn log_one_record(
+        &self,
+        ids: &Slot,
+        closing: &Closing,
+        context: SpanContext,
+        end: Time,
+    ) -> bool {
+        if closing.may_have_fields() {
+            return self.log_one_record_with_fields(ids, closing, end);
+        }
+        // A span without a code has logged its start.
+        span_record(ids, closing, context)
+            .is_none_or(|record| current_thread::push_words(&self.channel, &record.words(end)))
+    }
+
+    #[inline(never)]
+    fn log_one_record_with_fields(&self, ids: &Slot, closing: &Closing, end: Time) -> bool {
+        let Some(record) = span_record(ids, closing, ids.context()) else { return true };
+        let mut scratch = current_thread::take_scratch();
+        closing.with_start(|fields| record.write(&mut scratch, end, fields));
+        current_thread::push(&self.channel, scratch)
     }
 
     /// Logs the start of a sampled span. Returns whether the record is in the thread's queue.
@@ -453,7 +517,7 @@ impl Shared {
     }
 
     #[inline]
-    fn write_start(
+    pub(super) fn write_start(
         &self,
         to: &mut Scratch,
         start: Begun<'_>,
@@ -508,6 +572,14 @@ impl Shared {
             span.ids().lose_start();
         }
     }
+}
+
+/// Returns a span that has ended, for its record.
+#[inline]
+fn span_record(ids: &Slot, closing: &Closing, context: SpanContext) -> Option<frame::SpanRecord> {
+    let trace::Begun { since, parent } = ids.begun();
+    let slots::Start { code, age, thread } = closing.start();
+    Some(frame::SpanRecord { code: code?, context, parent, since, age, thread })
 }
 
 impl Begun<'_> {

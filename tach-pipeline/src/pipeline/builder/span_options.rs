@@ -98,6 +98,9 @@ impl Steps for SpanOptions {
             _ => Sampling::none(),
         };
         self.sent.share(spans);
+        // What is read of a file after the process has ended has no slots.
+        let is_in_file = shared.channel.common().is_in_file();
+        spans.shows_open = spans.sends_unfinished || shared.wanted.recorder || is_in_file;
         spans.durations = self.durations.take().map(|options| Collected::new(options, now));
         spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
     }

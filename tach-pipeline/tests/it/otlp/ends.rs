@@ -12,6 +12,7 @@ use tach_log::{Event, Format};
 use tach_pipeline::{
     Builder, Durations, Guard, Pipeline, Sampling, Sink, SpanDurations, SpanExt as _, WhenFull,
 };
+use test_support::is_alone;
 use test_support::receiver::Requests;
 use tracing::dispatcher;
 
@@ -106,12 +107,49 @@ fn what_a_full_queue_drops_is_counted_in_its_span() {
     assert_eq!(all, 20_000);
 }
 
-/// More than can be counted span by span.
+/// A span is one record, so nothing else of it is left.
+#[test]
+fn spans_without_room_are_lost_whole_and_counted() {
+    const SPANS: usize = 3_000;
+    // A callsite without a number, of which another test may be the cause, logs starts.
+    if !is_alone(spans_without_room_are_lost_whole_and_counted) {
+        return;
+    }
+    for when_full in [WhenFull::DropNewest, WhenFull::DropOldest] {
+        let (gate, requests, guard) = gated(|builder| builder.when_full(when_full));
+        run(guard.pipeline(), || {
+            let spans: Vec<_> = (0..SPANS).map(|_| tracing::info_span!("span")).collect();
+            // The event comes before its span.
+            spans.iter().step_by(500).for_each(|span| {
+                span.in_scope(|| tracing::info!("event"));
+            });
+            guard.pipeline().flush(LONG).unwrap();
+            assert_eq!(guard.pipeline().stats().dropped(), 0);
+            let closed = gate.close(guard.pipeline());
+            drop(spans);
+            drop(closed);
+            for _ in 0..5 {
+                guard.pipeline().flush(LONG).unwrap();
+            }
+            let spans = received::spans(&requests);
+            let stats = guard.pipeline().stats();
+            assert!(!spans.is_empty() && spans.len() < SPANS, "{}", spans.len());
+            assert!(!spans.iter().any(is_incomplete), "{when_full:?}");
+            let lost = u64::try_from(SPANS - spans.len()).unwrap();
+            assert_eq!((stats.dropped(), stats.dropped_spans()), (lost, lost), "{when_full:?}");
+            let events: usize = spans.iter().map(|span| span.events.len()).sum();
+            assert_eq!(events as u64 + stats.spanless_records(), 6, "{when_full:?}");
+        });
+    }
+}
+
+/// More than can be counted span by span. The option has the starts of spans logged.
 #[test]
 fn a_span_whose_end_is_not_known_says_so() {
     const SPANS: usize = 3_000;
     for when_full in [WhenFull::DropNewest, WhenFull::DropOldest] {
-        let (gate, requests, guard) = gated(|builder| builder.when_full(when_full));
+        let (gate, requests, guard) =
+            gated(|builder| builder.unfinished_spans().when_full(when_full));
         run(guard.pipeline(), || {
             let mut spans = Vec::new();
             for _ in 0..SPANS {

@@ -2,16 +2,17 @@
 
 use core::error::Error;
 use core::fmt;
-use std::io;
+use std::{io, thread};
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue};
-use tach_pipeline::{Otlp, Pipeline, Signal, Sink, Tail};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, Tail};
 use test_support::receiver::serve;
+use tracing::dispatcher;
 
 use super::received::{self, text, value};
 use super::{pipeline, run, sink, spans};
-use crate::support::LONG;
+use crate::support::{LONG, subscriber};
 
 #[test]
 fn a_span_arrives_whole() {
@@ -158,4 +159,52 @@ fn events_may_be_log_records_alone() {
     let records = received::records(&logs_of);
     assert_eq!(records.len(), 201);
     assert!(records.iter().all(|record| record.span_id == span.span_id));
+}
+
+/// A span is one record, which the thread logs that ends the span.
+#[test]
+fn a_span_has_the_thread_of_its_start_wherever_it_ends() {
+    let named = |name: &str| thread::Builder::new().name(name.to_owned());
+    let dispatch = |guard: &Guard| subscriber(guard.pipeline());
+    let (requests, guard) = pipeline(|builder| builder);
+    let span = named("starts")
+        .spawn({
+            let dispatch = dispatch(&guard);
+            move || dispatcher::with_default(&dispatch, || tracing::info_span!("moves"))
+        })
+        .unwrap();
+    let span = span.join().unwrap();
+    let ends = named("ends").spawn({
+        let dispatch = dispatch(&guard);
+        move || {
+            dispatcher::with_default(&dispatch, || {
+                drop(tracing::info_span!("stays"));
+                drop(span);
+            });
+        }
+    });
+    ends.unwrap().join().unwrap();
+    guard.pipeline().flush(LONG).unwrap();
+    let spans = received::by_name(&requests);
+    for (name, thread) in [("moves", "starts"), ("stays", "ends")] {
+        let attributes = &spans[name].attributes;
+        assert_eq!(value(attributes, "thread.name"), text(thread), "{name}");
+    }
+}
+
+/// Lines keep the last values of a span. A status of OK at the start is final nevertheless.
+#[test]
+fn a_span_that_lines_show_too_has_the_values_of_its_start() {
+    let (requests, guard) = pipeline(|builder| builder.sink(Sink::writer("lines", io::sink())));
+    run(guard.pipeline(), || {
+        let span = tracing::info_span!("span", otel.status_code = "OK", first = 1, other = 2);
+        span.in_scope(|| tracing::info!("within"));
+        span.record("otel.status_code", "error");
+        span.record("first", 3);
+        span.in_scope(|| tracing::info!("within"));
+    });
+    let span = received::by_name(&requests).remove("span").unwrap();
+    assert_eq!((span.status.unwrap().code, span.events.len()), (1, 2));
+    let value = |key| value(&span.attributes, key);
+    assert_eq!((value("first"), value("other")), (Value::IntValue(3), Value::IntValue(2)));
 }

@@ -1,6 +1,7 @@
 //! One open span: its records, the bound on how many more are kept, and the line that its times are
 //! on, so that steps of the wall clock don't distort the trace.
 
+use core::mem;
 use core::time::Duration;
 use std::borrow::Cow;
 
@@ -58,10 +59,15 @@ pub(super) fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
     (record.into(), 0)
 }
 
-/// A span between its start and its end.
+/// A span between its start and its end, or of which parts were taken and no start yet.
 pub(crate) struct Open {
     pub(crate) context: SpanContext,
     pub(super) line: Line,
+    /// Whether the start was taken. Before, `line` and `queue` have no meaning, and the records have
+    /// the times with which they were logged.
+    pub(crate) is_begun: bool,
+    /// How many records were added that count as records without a span if no start comes.
+    pub(super) unplaced: u64,
     /// The queue of the thread on which the span started.
     queue: QueueId,
     pub(crate) records: Vec<u8>,
@@ -81,6 +87,8 @@ impl Open {
         Self {
             context,
             line,
+            is_begun: true,
+            unplaced: 0,
             queue,
             records,
             uncounted: 0,
@@ -91,10 +99,45 @@ impl Open {
         }
     }
 
+    /// Creates a span of which no start was taken. `records` is an empty buffer.
+    pub(super) fn unbegun(context: SpanContext, queue: QueueId, records: Vec<u8>) -> Self {
+        let zero = Instant::from_ticks(0);
+        let line = Line { began: zero, since: zero, start: UnixTime::EPOCH };
+        Self { is_begun: false, ..Self::new(context, line, queue, records) }
+    }
+
+    /// Begins the span with the record of its start, before the records that were taken.
+    pub(super) fn begin(
+        &mut self,
+        (context, line, queue): (SpanContext, Line, QueueId),
+        record: &[u8],
+    ) {
+        (self.context, self.line, self.queue, self.is_begun) = (context, line, queue, true);
+        let before = self.records.len();
+        self.records.resize(before + record.len(), 0);
+        self.records.copy_within(..before, record.len());
+        self.uncounted += record.len();
+        let (start, mut rest) = self.records.split_at_mut(record.len());
+        start.copy_from_slice(record);
+        frame::set_time(start, line.start);
+        while let Some(length) = frame::split(rest).map(|(record, _)| record.len()) {
+            let (part, after) = mem::take(&mut rest).split_at_mut(length);
+            let time = frame::time(part).unwrap_or(Time::Unix(line.start));
+            frame::set_time(part, line.unix_time(time, time.unix_time()));
+            rest = after;
+        }
+    }
+
+    /// Returns the time of a record that happened at `time`, when the wall clock showed `wall`, on
+    /// the span's line, or `None` before the span has begun.
+    fn time(&self, time: Time, wall: UnixTime) -> Option<UnixTime> {
+        self.is_begun.then(|| self.line.unix_time(time, wall))
+    }
+
     /// Adds a start or a parent, which don't count towards the bound. There are at most two starts
     /// and one parent in a span.
-    pub(super) fn uncounted(&mut self, record: &[u8], time: UnixTime) {
-        self.push(record, time);
+    pub(super) fn uncounted(&mut self, record: &[u8], time: impl Into<Option<UnixTime>>) {
+        self.push(record, time.into());
         self.uncounted += record.len();
     }
 
@@ -107,7 +150,7 @@ impl Open {
         wall: UnixTime,
         bounds: Bounds,
     ) -> bool {
-        let time = self.line.unix_time(part.time, wall);
+        let time = self.time(part.time, wall);
         match part.what {
             What::Parent(parent) => {
                 self.context.trace = parent.context.trace;
@@ -134,18 +177,20 @@ impl Open {
         let is_within = self.events < bounds.events || frame::is_error(record);
         if is_within && self.has_room(record, bounds) {
             let happened = frame::time(record).unwrap_or(Time::Unix(wall));
-            self.push(record, self.line.unix_time(happened, wall));
+            self.push(record, self.time(happened, wall));
             self.events += 1;
         } else {
             self.dropped.event(record);
         }
     }
 
-    /// Appends a record with its time replaced by `time`.
-    fn push(&mut self, record: &[u8], time: UnixTime) {
+    /// Appends a record, with its time replaced by `time` if there is one.
+    fn push(&mut self, record: &[u8], time: Option<UnixTime>) {
         let start = self.records.len();
         self.records.extend_from_slice(record);
-        frame::set_time(&mut self.records[start..], time);
+        if let Some(time) = time {
+            frame::set_time(&mut self.records[start..], time);
+        }
     }
 
     /// Returns the latest time of a record.
@@ -223,6 +268,25 @@ impl Line {
         }
     }
 
+    /// Returns the line of a span that has ended. It started at `since`, and its trace at `began`.
+    /// `wall` returns what the wall clock showed at a time. If the clock was stepped since the trace
+    /// began, and the trace was young, the line begins on the line of the trace.
+    #[inline]
+    pub(super) fn of_ended(since: Time, began: Time, wall: impl Fn(Time) -> UnixTime) -> Self {
+        let own = Self::of_start(None, since, wall(since));
+        if since == began {
+            return own;
+        }
+        let root = Self::of_start(None, began, wall(began));
+        let followed = Self::of_start(Some(root), since, own.start);
+        // Without a step, the clock's own history is more exact than the rate since the trace began.
+        if followed.is_off(own.start) { followed } else { own }
+    }
+
+    fn is_off(self, wall: UnixTime) -> bool {
+        self.start.max(wall).checked_duration_since(self.start.min(wall)) >= Some(STEP)
+    }
+
     /// Returns the line of a span that starts at `time`, when the wall clock showed `wall`. The
     /// line begins on the parent's line, unless the trace began long ago and the wall clock was
     /// stepped since.
@@ -234,12 +298,8 @@ impl Line {
         let own = Self { began: instant, since: instant, start: wall };
         let Some(parent) = parent else { return own };
         let age = instant.saturating_duration_since(parent.began);
-        let expected = parent.unix_time(time, wall);
-        let off = expected.max(wall).checked_duration_since(expected.min(wall));
-        if age > FOLLOWED && off >= Some(STEP) {
-            own
-        } else {
-            Self { began: parent.began, since: instant, start: expected }
-        }
+        let start = parent.unix_time(time, wall);
+        let expected = Self { began: parent.began, since: instant, start };
+        if age > FOLLOWED && expected.is_off(wall) { own } else { expected }
     }
 }

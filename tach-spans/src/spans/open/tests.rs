@@ -6,8 +6,8 @@ use tach_log::Value;
 use super::span::{MOST_BYTES, RESERVED};
 use super::*;
 use crate::spans::span::{Dropped, Item};
-use crate::trace::{Started, slots};
-use tach_record::frame::MaybeStatic;
+use crate::trace::{Begun, Started, slots};
+use tach_record::frame::{Code, MaybeStatic};
 use tach_record::frame::{Linked, Lost, Origin, Remains, Scratch, Writer};
 use tach_record::ids::{Around, SpanContext};
 use tach_record::level::Level;
@@ -47,6 +47,15 @@ impl Machine {
         self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId(1));
     }
 
+    /// Adds a span that comes as one record.
+    fn one_record(&mut self, span: u64, since: Time, end: Time, wall_ns: u64) {
+        let code = Code::of_slot(1).unwrap();
+        let (context, since) = (context(span), since.number());
+        let record = frame::SpanRecord { code, context, parent: 9, since, age: 0, thread: 4 };
+        let record = record.words(end).map(u64::to_le_bytes).concat();
+        self.spans.ended(&record, UnixTime::from_nanos(wall_ns), 4);
+    }
+
     fn event(&mut self, span: u64, wall_ns: u64) {
         let mut scratch = Scratch::new();
         let time = UnixTime::from_nanos(wall_ns);
@@ -54,7 +63,7 @@ impl Machine {
         let mut to = Writer::begin(&mut scratch, Time::Unix(time), Level::INFO, target);
         Self::site(&mut to, span);
         to.end();
-        self.spans.event(span, scratch.written(), time);
+        self.spans.event(context(span), scratch.written(), time);
     }
 
     /// Writes the span of an event.
@@ -267,7 +276,7 @@ fn an_error_without_room_sets_the_status() {
         machine.part(RecordKind::Values, 1, |to| {
             to.field(MaybeStatic::Static("fills"), Value::Str(&fills));
         });
-        machine.spans.event(1, scratch.written(), UnixTime::from_nanos(11));
+        machine.spans.event(context(1), scratch.written(), UnixTime::from_nanos(11));
         assert_eq!(machine.spans.open[&1].dropped.parts.events, 1);
         machine.end(1, unix(20), 20);
         (0..2).for_each(|_| machine.spans.begin_round());
@@ -354,7 +363,7 @@ fn a_span_is_removed_long_after_its_end_was_dropped() {
     let span = slots::open(1, None, None, None).unwrap();
     contexts.insert(span, &context(1), Started::default());
     machine.start(1, 0, unix(10), 10);
-    machine.spans.suspect_loss();
+    machine.spans.suspect_loss(UnixTime::EPOCH);
     let mut rounds = |count: u32| {
         for _ in 0..count {
             machine.end_round();
@@ -449,7 +458,7 @@ fn bytes_count_as_cut_only_in_parts_that_are_kept() {
 fn a_span_whose_end_was_dropped_is_dumped_without_its_end() {
     let mut machine = Machine::new();
     machine.start(1, 0, unix(10), 10);
-    machine.spans.suspect_loss();
+    machine.spans.suspect_loss(UnixTime::EPOCH);
     while machine.spans.ending.is_empty() {
         machine.end_round();
         machine.spans.end_lost(&Contexts::new(0, true));
@@ -459,4 +468,111 @@ fn a_span_whose_end_was_dropped_is_dumped_without_its_end() {
         dumped.push((span.is_unfinished, span.has_end));
     });
     assert_eq!(dumped, [(false, false)]);
+}
+
+/// Of a span that comes as one record, the parts and the events come first, and an event may come a
+/// round later.
+#[test]
+fn a_span_of_one_record_has_what_came_before_and_after() {
+    let mut machine = Machine::new();
+    machine.one_record(1, unix(10), unix(20), 20);
+    assert!(machine.spans.are_waiting());
+    machine.end_round();
+    machine.end_round();
+    assert_eq!(machine.finished, [(1, 10, 20, 0)]);
+    assert!(!machine.spans.are_waiting());
+    machine.finished.clear();
+    // An event of the round before, of this round, and of the next one.
+    for wait in [true, false] {
+        machine.event(2, 15);
+        if wait {
+            machine.end_round();
+        }
+        machine.part(RecordKind::Values, 2, |to| {
+            to.field(MaybeStatic::Static("key"), Value::Bool(true));
+        });
+        machine.one_record(2, unix(10), unix(20), 20);
+        machine.end_round();
+        machine.event(2, 16);
+        machine.end_round();
+    }
+    assert_eq!(machine.finished, [(2, 10, 20, 2), (2, 10, 20, 2)]);
+    assert!(machine.spans.open.is_empty() && !machine.spans.are_waiting());
+    (0..2).for_each(|_| machine.end_round());
+    assert_eq!(machine.spans.take_spanless(), 0);
+}
+
+/// The back end knows no other record of the span, and its queue has counted the span.
+#[test]
+fn what_waits_for_a_record_that_was_dropped_is_forgotten() {
+    let (mut machine, contexts) = (Machine::new(), Contexts::new(202, true));
+    let span = slots::open(1, None, None, None).unwrap();
+    let begun = Begun { since: 1, parent: 0 };
+    let ids = contexts.new_ids(span, None, |_| true);
+    contexts.insert(span, &ids, Started { begun, ..Started::default() });
+    let id = span.ids().context().span;
+    let rounds = |machine: &mut Machine| {
+        for _ in 0..20 {
+            machine.end_round();
+            machine.spans.end_lost(&contexts);
+        }
+        (machine.spans.take_spanless(), machine.spans.open.len(), machine.spans.are_waiting())
+    };
+    machine.event(id, 15);
+    assert_eq!(rounds(&mut machine), (0, 1, false), "the span is open");
+    span.ids().remove();
+    machine.spans.suspect_end();
+    assert_eq!(rounds(&mut machine), (1, 0, false));
+    // An event of a backtrace is no loss.
+    let mut scratch = Scratch::new();
+    let target = MaybeStatic::Static("app");
+    let mut to = Writer::begin(&mut scratch, unix(5), Level::INFO, target);
+    Machine::site(&mut to, 8);
+    to.end();
+    machine.spans.released(&Frame::read(scratch.written()).unwrap(), UnixTime::EPOCH);
+    assert_eq!(rounds(&mut machine), (0, 0, false));
+    span.number().remove_reference(1).unwrap().free();
+}
+
+#[test]
+fn a_span_of_one_record_may_lack_more_if_it_was_open_at_a_loss() {
+    let mut machine = Machine::new();
+    machine.spans.suspect_loss(UnixTime::from_nanos(15));
+    for (span, since) in [(1, 15), (2, 16)] {
+        machine.one_record(span, unix(since), unix(20), 20);
+    }
+    machine.spans.begin_round();
+    let mut incomplete = Vec::new();
+    machine.spans.end_round(|span| incomplete.push((span.context.span, span.is_incomplete())));
+    assert_eq!(incomplete, [(1, true), (2, false)]);
+}
+
+#[test]
+fn a_step_of_the_wall_clock_bends_no_trace_of_spans_of_one_record() {
+    let begin = Instant::now();
+    let ticks = |seconds: u64| Time::Ticks(begin + Duration::from_secs(seconds));
+    // The wall clock is set back by 900 seconds after 4 seconds.
+    let wall = |time: Time| {
+        let Time::Ticks(instant) = time else { panic!("{time:?}") };
+        let after = instant.saturating_duration_since(begin);
+        let back = if after > Duration::from_secs(4) { 900 * SECOND } else { 0 };
+        UnixTime::from_nanos(1_000 * SECOND - back).saturating_add(after)
+    };
+    for (began, since, start) in [
+        (0, 3, 1_003),
+        (0, 6, 1_006),
+        (3, 12, 1_012),
+        // The trace began after the step, and long before it.
+        (5, 6, 106),
+        (5, 5, 105),
+        (0, 11, 111),
+    ] {
+        let line = Line::of_ended(ticks(since), ticks(began), wall);
+        let near = line.start.as_nanos().abs_diff(start * SECOND) < 1_000_000;
+        assert!(near, "{began} {since}: {:?}", line.start);
+        let end = line.unix_time(ticks(since + 1), UnixTime::EPOCH);
+        assert!(end.as_nanos().abs_diff((start + 1) * SECOND) < 1_000_000);
+    }
+    let custom = Line::of_ended(unix(7), unix(3), Time::unix_time);
+    assert_eq!(custom.start, UnixTime::from_nanos(7));
 }

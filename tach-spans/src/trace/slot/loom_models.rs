@@ -11,9 +11,11 @@ const fn trace(number: u64) -> u128 {
     (number as u128) << u64::BITS | number as u128
 }
 
+const BEGUN: Begun = Begun { since: 21, parent: 22 };
+
 fn taken(id: u64) -> Arc<Slot> {
     let slot = Arc::new(Slot::default());
-    assert!(slot.take(id, (trace(1), 10, false), 0));
+    assert!(slot.take(id, (trace(1), 10, false), 0, BEGUN));
     slot
 }
 
@@ -27,7 +29,7 @@ fn a_reader_that_does_not_hold_the_span_mixes_no_two() {
             assert!(ids.is_none_or(|ids| ids == (trace(1), 10, false)), "{ids:?}");
         });
         slot.remove();
-        assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
+        assert!(slot.take(8, (trace(2), 11, true), ACTIVE, BEGUN));
         reader.join().unwrap();
     });
 }
@@ -46,7 +48,7 @@ fn nor_with_the_trace_that_another_span_is_moved_to() {
             assert!(ids.is_none_or(|ids| ids == (trace(2), 10, true)), "{ids:?}");
         });
         slot.remove();
-        assert!(slot.take(8, (trace(3), 11, true), ACTIVE));
+        assert!(slot.take(8, (trace(3), 11, true), ACTIVE, BEGUN));
         let mover = thread::spawn(move || assert!(mover.move_to(trace(4), true)));
         mover.join().unwrap();
         reader.join().unwrap();
@@ -66,7 +68,7 @@ fn a_span_that_is_gone_is_not_taken_for_the_next() {
         });
         slot.remove();
         is_gone.store(1, Ordering::Release);
-        assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
+        assert!(slot.take(8, (trace(2), 11, true), ACTIVE, BEGUN));
         back_end.join().unwrap();
     });
 }
@@ -93,14 +95,20 @@ fn a_span_is_moved_once() {
     loom::model(|| {
         let slot = taken(7);
         let other = Arc::clone(&slot);
-        let other = thread::spawn(move || other.move_to(trace(3), true));
-        let is_moved = slot.move_to(trace(2), false);
+        let move_to = |slot: &Slot, number: u64, is_sampled: bool| {
+            let begun = slot.begin_move(trace(number), is_sampled);
+            assert!(begun.is_none_or(|begun| begun == BEGUN), "{begun:?}");
+            begun.inspect(|_| slot.end_move(is_sampled)).is_some()
+        };
+        let other = thread::spawn(move || move_to(&other, 3, true));
+        let is_moved = move_to(&slot, 2, false);
         assert_ne!(other.join().unwrap(), is_moved);
         let expected = if is_moved { (trace(2), 10, false) } else { (trace(3), 10, true) };
         assert_eq!(slot.get(), expected);
         slot.remove();
-        assert!(slot.take(8, (trace(1), 11, true), ACTIVE));
+        assert!(slot.take(8, (trace(1), 11, true), ACTIVE, BEGUN));
         assert_eq!(slot.get(), (trace(1), 11, true), "another span is not moved");
+        assert_eq!(slot.begun(), BEGUN);
     });
 }
 
@@ -114,7 +122,7 @@ fn a_span_that_gets_its_ids_late_has_all_of_them() {
                 assert_eq!(reader.get(), (trace(1), 10, true));
             }
         });
-        assert!(slot.take(7, (trace(1), 10, true), 0));
+        assert!(slot.take(7, (trace(1), 10, true), 0, BEGUN));
         reader.join().unwrap();
     });
 }
@@ -152,7 +160,7 @@ fn a_slot_is_written_again_after_its_span_has_read_it() {
         let words = Arc::new(UnsafeCell::new(()));
         let (next, words_of_next) = (Arc::clone(&slot), Arc::clone(&words));
         let next = thread::spawn(move || {
-            let is_taken = next.take(8, (trace(2), 11, true), ACTIVE);
+            let is_taken = next.take(8, (trace(2), 11, true), ACTIVE, BEGUN);
             if is_taken {
                 words_of_next.with_mut(|_| {});
             }
@@ -189,7 +197,7 @@ fn so_has_one_whose_slot_another_pipeline_has_taken() {
     loom::model(|| {
         let slot = Arc::new(Slot::default());
         let (first, next) = (of_pipeline(1), of_pipeline(2));
-        assert!(slot.take_own(7, (trace(1), 10, true), first));
+        assert!(slot.take_own(7, (trace(1), 10, true), first, BEGUN));
         let end = Arc::new(AtomicU64::new(0));
         let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
         let back_end = thread::spawn(move || {
@@ -199,7 +207,7 @@ fn so_has_one_whose_slot_another_pipeline_has_taken() {
         });
         end.store(1, Ordering::Relaxed);
         slot.remove();
-        assert!(slot.take_own(8, (trace(2), 11, true), next));
+        assert!(slot.take_own(8, (trace(2), 11, true), next, BEGUN));
         back_end.join().unwrap();
     });
 }

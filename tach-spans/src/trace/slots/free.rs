@@ -10,9 +10,26 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(super) struct Stack(AtomicU64);
 
 /// The slot below another one in the stack. Zero stands for none, and others are their index plus
-/// one.
+/// one. While a slot is taken, it keeps another number here.
 #[derive(Default)]
 pub(super) struct Below(AtomicU32);
+
+impl Below {
+    /// Keeps a number in a slot that is taken.
+    #[inline]
+    pub(super) fn keep(&self, number: u32) {
+        // ORDERING: Relaxed: whoever reads it has the span from this thread. If a `pop` reads it,
+        // the slot was taken since, and the exchange fails.
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    /// Returns the number that the slot keeps.
+    #[inline]
+    pub(super) fn kept(&self) -> u32 {
+        // ORDERING: Relaxed, as in `keep`.
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 const COUNT_SHIFT: u32 = u32::BITS;
 
@@ -161,6 +178,8 @@ mod loom_tests {
         fn take(&self) -> Option<u32> {
             let index = self.stack.pop(|index| self.below.get(index as usize))?;
             self.contents[index as usize].with_mut(|_| {});
+            // No index of a slot.
+            self.below[index as usize].keep(7);
             Some(index)
         }
     }

@@ -70,7 +70,8 @@ impl Pipeline {
         let span = Span::of_tracer(self, open, ids, shown(ids));
         // A tracer's span gets its parent when it starts and never later, so its sampling is
         // decided now.
-        contexts.insert(open, &ids, Started { is_active: true, follows: true });
+        let started = Started { is_active: true, follows: true, ..Started::default() };
+        contexts.insert(open, &ids, started);
         contexts.has_tracers.on();
         open.set_nearest(nearest);
         // A start record contains the span id of the parent without a trace. A parent in another

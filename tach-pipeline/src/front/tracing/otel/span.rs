@@ -125,7 +125,8 @@ impl Span {
         if let (Some(pipeline), Some((ids, flags))) = (pipeline, ids) {
             let shared = pipeline.shared();
             if shared.spans.contexts.is_own(flags) {
-                Pipeline::end_span(shared, ids, given.map(|given| shared.given(given)));
+                let given = given.map(|given| shared.given(given));
+                Pipeline::end_span(shared, ids, &closing, given);
             }
         }
         // A tracer's span holds no reference to a parent that would have to be removed now.

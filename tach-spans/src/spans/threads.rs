@@ -1,0 +1,39 @@
+//! The threads on which spans start, for spans that end on another thread.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tach_record::frame;
+use tach_record::queue::Queue;
+
+/// How many threads are known that have ended. A span that ends after its thread and as many others
+/// may lack its thread.
+const MOST_ENDED: usize = 1024;
+
+/// The parts of records with the threads, by their numbers.
+#[derive(Default)]
+pub struct Threads(HashMap<u32, Box<[u8]>>);
+
+impl Threads {
+    /// Adds the threads of new queues. `all` are the queues of threads that have not ended.
+    pub fn add(&mut self, new: &[Arc<Queue>], all: &[Arc<Queue>]) {
+        let Self(known) = self;
+        known.extend(new.iter().map(|queue| (queue.thread_number(), queue.thread().into())));
+        if known.len() > all.len() + MOST_ENDED {
+            let open: HashSet<_> = all.iter().map(|queue| queue.thread_number()).collect();
+            known.retain(|number, _| open.contains(number));
+        }
+    }
+
+    /// Returns the part with the thread of a record: the thread on which its span started, or else
+    /// the one of the queue. Empty if it is not known.
+    #[inline]
+    pub fn of<'a>(&'a self, record: &[u8], queue: &'a Queue) -> &'a [u8] {
+        match frame::starter(record) {
+            Some(number) if number != queue.thread_number() => {
+                self.0.get(&number).map_or(&[], |thread| thread)
+            }
+            _ => queue.thread(),
+        }
+    }
+}
