@@ -42,8 +42,11 @@
 //! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
 //! `exhausted`, `refused` or `ended_body`.
 //!
-//! No query is recorded, since queries have secrets. A method that HTTP does not define is `_OTHER`,
-//! and so is one of gRPC that is unimplemented: callers make up no names.
+//! No query is recorded, since queries have secrets. The text of a client's error may have one, so the
+//! status has the text of errors of reqwest, `std::io` and budgets alone, also within other errors.
+//!
+//! A method that HTTP does not define is `_OTHER`, and so is one of gRPC that is unimplemented:
+//! callers make up no names.
 //! `tach_pipeline::SpanExt::set_attribute` adds what a handler knows.
 //!
 //! # What can go wrong

@@ -161,8 +161,8 @@ impl Open {
     /// Records an error in place of a response, or of the rest of its body, and ends the request.
     #[cold]
     pub(crate) fn failed<E: Display + 'static>(mut self, error: &E) {
-        let Failure { kind, description, exhausted } = Failure::of(error);
-        self.fail(kind, Some(&description), &[]);
+        let Failure { kind, description, exhausted } = Failure::of(error, self.kind.is_client);
+        self.fail(kind, Some(&*description).filter(|text| !text.is_empty()), &[]);
         if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }

@@ -29,7 +29,6 @@ impl Middleware for RequestLayer<ClientSide> {
         let Some(open) = open else { return output };
         match output {
             Ok(response) => return Ok(with_span(response, open)),
-            Err(Error::Reqwest(ref error)) => open.failed(error),
             Err(ref error) => open.failed(error),
         }
         output

@@ -103,3 +103,21 @@ fn a_body_that_its_budget_ends_is_a_timeout() {
     assert_eq!(span.status, 2);
     assert_has(&span, &[("error.type", "timeout"), ("tach.budget.outcome", "ended_body")]);
 }
+
+/// axum wraps the body of each layer in its own, and so its error.
+#[cfg(feature = "axum")]
+#[test]
+fn a_body_that_its_budget_ends_in_axum_is_a_timeout() {
+    let span = one(spans(async {
+        let silent = || async { axum::body::Body::new(Silent) };
+        let app = axum::Router::new()
+            .route("/", axum::routing::get(silent))
+            .layer(BudgetLayer::server(Settings::new().body(SHORT)))
+            .layer(RequestLayer::server());
+        let request = request("GET", "/", &[]).map(axum::body::Body::new);
+        let _cut = app.oneshot(request).await.unwrap().into_body().collect().await.unwrap_err();
+    }));
+    assert_eq!(span.status, 2);
+    assert_has(&span, &[("error.type", "timeout"), ("tach.budget.outcome", "ended_body")]);
+    assert!(span.description.contains("while the body was sent"), "{span:?}");
+}

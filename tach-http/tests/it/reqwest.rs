@@ -122,3 +122,95 @@ fn errors_are_told_apart() {
         assert!(!format!("{span:?}").contains("secret"), "{span:?}");
     }
 }
+
+/// An error that prints as the error within, which has the whole URL.
+#[derive(Debug)]
+struct Transparent(Box<dyn core::error::Error + Send + Sync>);
+
+impl core::fmt::Display for Transparent {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl core::error::Error for Transparent {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// A client of the program's own, or a layer around one, wraps the errors.
+#[test]
+fn errors_that_are_wrapped_have_no_query() {
+    type BoxError = Box<dyn core::error::Error + Send + Sync>;
+    let closed = || {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        Request::new(Method::GET, format!("http://{address}/?{QUERY}").parse().unwrap())
+    };
+    let layer = RequestLayer::client;
+    let boxed = |error: reqwest::Error| -> BoxError { error.into() };
+    let transparent = |error: reqwest::Error| Transparent(error.into());
+    let boxed_transparent =
+        |error: reqwest::Error| -> BoxError { Transparent(error.into()).into() };
+    let io = |error: reqwest::Error| std::io::Error::other(error);
+    let no_text = core::any::type_name::<Transparent>();
+    let mut all = vec![
+        (
+            "connect",
+            one(spans(async {
+                layer().layer(client().map_err(boxed)).oneshot(closed()).await.unwrap_err();
+            })),
+        ),
+        (
+            "connect",
+            one(spans(async {
+                layer().layer(client().map_err(io)).oneshot(closed()).await.unwrap_err();
+            })),
+        ),
+        (
+            no_text,
+            one(spans(async {
+                layer().layer(client().map_err(transparent)).oneshot(closed()).await.unwrap_err();
+            })),
+        ),
+        (
+            core::any::type_name::<std::io::Error>(),
+            one(spans(async {
+                let client = client().map_err(boxed_transparent);
+                layer().layer(client).oneshot(closed()).await.unwrap_err();
+            })),
+        ),
+    ];
+    #[cfg(feature = "reqwest-middleware")]
+    {
+        use reqwest_middleware::{ClientBuilder, Error};
+        let middleware = || ClientBuilder::new(client()).build();
+        let boxed = |error: Error| -> BoxError { error.into() };
+        let outer = |error: Error| Error::middleware(error);
+        all.extend([
+            (
+                "connect",
+                one(spans(async {
+                    layer().layer(middleware()).oneshot(closed()).await.unwrap_err();
+                })),
+            ),
+            (
+                "connect",
+                one(spans(async {
+                    layer().layer(middleware().map_err(boxed)).oneshot(closed()).await.unwrap_err();
+                })),
+            ),
+            (
+                "connect",
+                one(spans(async {
+                    layer().layer(middleware().map_err(outer)).oneshot(closed()).await.unwrap_err();
+                })),
+            ),
+        ]);
+    }
+    for (kind, span) in all {
+        assert_has(&span, &[("error.type", kind)]);
+        assert_eq!(span.description.contains("refused"), kind != no_text, "{span:?}");
+        assert!(!format!("{span:?}").contains("secret"), "{span:?}");
+    }
+}
