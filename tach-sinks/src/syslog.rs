@@ -28,7 +28,7 @@ const LONGEST_TAG: usize = 32;
 /// A syslog daemon and the messages for it.
 ///
 /// Messages are not encrypted. For TLS, let a daemon on this machine forward them: the page
-/// `docs/security.md` in tach's repository has the configurations of rsyslog and stunnel.
+/// `docs/security.md` in tach's repository has the configuration of rsyslog.
 ///
 /// # Examples
 ///
