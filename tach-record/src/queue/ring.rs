@@ -147,8 +147,8 @@ impl Producer {
     /// a file was cut, so impossible counts do too.
     pub(super) fn is_lost(&self) -> bool {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
-        let is_of_no_use = |part: &Box<dyn Part>| part.number().is_none();
-        self.ring.part.as_ref().is_some_and(is_of_no_use) || waiting > self.ring.words.len()
+        let is_of_no_use = self.ring.part.as_ref().is_some_and(|part| part.number().is_none());
+        is_of_no_use || waiting > self.ring.words.len()
     }
 
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
