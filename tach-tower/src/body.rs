@@ -26,7 +26,7 @@ pin_project! {
     ///
     /// Once the budget is exhausted, the body that is wrapped is dropped, and the reader gets an
     /// error, a boxed [`Exhausted`]. The reader of a gRPC response gets trailers with the status 4,
-    /// `DEADLINE_EXCEEDED`, instead.
+    /// `DEADLINE_EXCEEDED`, instead, or 14, `UNAVAILABLE`, if the service stops.
     ///
     /// A first frame that is ready is passed on even if the budget is exhausted. While the body is
     /// polled, its budget is the [`current`](crate::current()) one.

@@ -88,6 +88,11 @@ impl Exhausted {
         self.total
     }
 
+    /// Returns whether no budget has ended, but the service stops.
+    pub(crate) const fn is_drain(&self) -> bool {
+        matches!(self.spent, Spent::Drain)
+    }
+
     /// Returns whether too little time was left before the call, so that it was refused.
     ///
     /// # Examples

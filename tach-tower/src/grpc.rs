@@ -10,6 +10,8 @@ use crate::exhausted::Exhausted;
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
+/// A server that stops: clients try another one.
+const UNAVAILABLE: HeaderValue = HeaderValue::from_static("14");
 const GRPC: &str = "application/grpc";
 const WEB: &str = "application/grpc-web";
 const WEB_TEXT: &str = "application/grpc-web-text";
@@ -76,7 +78,7 @@ impl Protocol {
 
 pub(crate) fn trailers(error: &Exhausted) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
-    trailers.insert(STATUS, DEADLINE_EXCEEDED);
+    trailers.insert(STATUS, if error.is_drain() { UNAVAILABLE } else { DEADLINE_EXCEEDED });
     // Percent-encoding would change no byte of the message, which is ASCII except for the `µ` of
     // microseconds.
     let message = error.to_string().replace('\u{b5}', "u");

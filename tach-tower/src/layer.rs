@@ -77,7 +77,8 @@ impl<K> BudgetLayer<K> {
 
     /// Ends the responses' bodies that something limits, at the latest after `grace`: for a service
     /// that stops. A stream of events with keep-alive messages would hold its connection open, and
-    /// a graceful shutdown waits for connections. The first call counts.
+    /// a graceful shutdown waits for connections. The first call counts. gRPC's clients get the status
+    /// 14, `UNAVAILABLE`.
     ///
     /// # Examples
     ///

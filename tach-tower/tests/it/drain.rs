@@ -47,6 +47,9 @@ async fn a_silent_body_is_woken() {
         layer.drain(SECOND);
         let ended = timeout(2 * SECOND, reader).await.expect("it ends").unwrap();
         assert_eq!(ended.is_ok(), is_grpc, "gRPC has trailers");
+        if let Ok(body) = ended {
+            assert_eq!(body.trailers().unwrap()["grpc-status"], "14");
+        }
     }
 }
 
