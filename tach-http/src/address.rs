@@ -44,7 +44,7 @@ fn without_user(authority: &str) -> &str {
 
 /// Returns the host and the port of an authority or of the header `host`. One look at each byte,
 /// since each request has one.
-pub(crate) fn address(authority: &str) -> (Option<&str>, Option<u16>) {
+fn address(authority: &str) -> (Option<&str>, Option<u16>) {
     let (mut start, mut end, mut port) = (0, authority.len(), None);
     for (at, byte) in authority.bytes().enumerate() {
         match byte {

@@ -1,13 +1,17 @@
 //! The spans of a client's requests.
 
+use std::borrow::Cow;
+
+use http::header::HOST;
 use http::{HeaderMap, Method, Request};
+use tach_pipeline::SpanExt as _;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use crate::address::Target;
 use crate::current;
 use crate::grpc::{Protocol, rpc_method};
-use crate::headers::{write_baggage, write_parent};
+use crate::headers::{BAGGAGE, write_parent};
 use crate::method;
 use crate::open::{Kind, Open};
 use crate::options::Options;
@@ -16,12 +20,15 @@ use crate::options::Options;
 #[inline]
 pub(crate) fn open<B>(request: &mut Request<B>, options: &Options) -> Option<Open> {
     let protocol = Protocol::of(request.method(), request.headers());
-    let open = start(request.method(), protocol, &Target::of(request.uri()))?;
-    announce(&open, request.headers_mut(), options);
-    Some(open)
+    let mut target = Target::of(request.uri());
+    let host = || request.headers().get(HOST)?.to_str().ok();
+    target.authority = target.authority.or_else(host);
+    let open = start(request.method(), protocol, &target);
+    announce(open.as_ref(), request.headers_mut(), options);
+    open
 }
 
-/// Opens the span of a request, which is sent next.
+/// Opens the span of a request, which is sent next. Returns `None` if the span is disabled.
 pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) -> Option<Open> {
     let kind = Kind { is_client: true, method: method::known(method), protocol };
     let span = match protocol {
@@ -31,22 +38,29 @@ pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) ->
     if span.is_disabled() {
         return None;
     }
-    if kind.method == method::OTHER {
-        span.record("http.request.method_original", method.as_str());
-    }
-    Some(Open::new(span, kind, false))
+    Some(Open::new(span, kind, method, false))
 }
 
-/// Writes what the next service reads.
-pub(crate) fn announce(open: &Open, headers: &mut HeaderMap, options: &Options) {
+/// Writes what the next service reads. If the request has no span, the current one is its parent, or
+/// else the caller of the service that the current task works for.
+pub(crate) fn announce(open: Option<&Open>, headers: &mut HeaderMap, options: &Options) {
+    let span = open.map_or_else(|| Cow::Owned(Span::current()), |open| Cow::Borrowed(&open.span));
+    let passed = current::passed();
+    let passed = passed.as_deref();
     match &options.inject {
-        Some(inject) => (inject.0)(&open.span, headers),
-        None => write_parent(&open.span, headers),
-    }
-    if !options.is_without_baggage {
-        if let Some(baggage) = current::baggage() {
-            write_baggage(&baggage, headers);
+        Some(inject) if !span.is_disabled() => (inject.0)(&span, headers),
+        Some(_) => {}
+        None => {
+            let context = span.trace_context();
+            if let Some(context) = context.as_ref().or_else(|| passed?.parent.as_ref()) {
+                write_parent(context, headers);
+            }
         }
+    }
+    let baggage = passed.and_then(|passed| passed.baggage.as_ref());
+    if let Some(baggage) = baggage.filter(|_| !options.is_without_baggage) {
+        // The program may have set one.
+        headers.entry(BAGGAGE).or_insert_with(|| baggage.clone());
     }
 }
 
@@ -62,11 +76,8 @@ fn http(method: &'static str, target: &Target<'_>) -> Span {
         url.full = %target,
         server.address = host,
         server.port = port,
-        otel.status_code = Empty,
-        otel.status_description = Empty,
-        error.type = Empty,
-        tach.budget.outcome = Empty,
-        http.request.method_original = Empty,
+        otel.status_code = Empty, otel.status_description = Empty, error.type = Empty,
+        tach.budget.outcome = Empty, http.request.method_original = Empty,
     )
 }
 
@@ -83,9 +94,7 @@ fn rpc(target: &Target<'_>) -> Span {
         rpc.method = method,
         server.address = host,
         server.port = port,
-        otel.status_code = Empty,
-        otel.status_description = Empty,
-        error.type = Empty,
+        otel.status_code = Empty, otel.status_description = Empty, error.type = Empty,
         tach.budget.outcome = Empty,
     )
 }

@@ -1,26 +1,36 @@
-//! What the code that runs may ask of its request: the caller's baggage, and a place for the route.
+//! The request that the current task works for: what it passes on, and a place for the route.
 
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::thread::LocalKey;
 
 use http::HeaderValue;
+use tach_pipeline::TraceContext;
 
 /// A server's request is served.
 pub(crate) const SERVER: u8 = 1;
 /// A client's request is sent.
 pub(crate) const CLIENT: u8 = 2;
-/// `BAGGAGE` is the request's.
-const HAS_BAGGAGE: u8 = 4;
+/// `PASSED` is the request's.
+const HAS_PASSED: u8 = 4;
 /// `ROUTE` waits for the server's layer.
 const HAS_ROUTE: u8 = 8;
 /// The server's layer knows the route.
 pub(crate) const KNOWS_ROUTE: u8 = 16;
 
+/// What a service passes on from its caller to the services that it calls.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    pub(crate) baggage: Option<HeaderValue>,
+    /// The caller's span, if the service has none.
+    pub(crate) parent: Option<TraceContext>,
+}
+
 thread_local! {
-    /// What the innermost request is and has. The other two have destructors and are used by few
-    /// requests, so the flags say when.
+    /// The innermost request. The other two have destructors and are used by few requests, so the
+    /// flags say whether to look.
     static FLAGS: Cell<u8> = const { Cell::new(0) };
-    static BAGGAGE: RefCell<Option<Arc<HeaderValue>>> = const { RefCell::new(None) };
+    static PASSED: RefCell<Option<Arc<Passed>>> = const { RefCell::new(None) };
     static ROUTE: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
 }
 
@@ -43,10 +53,9 @@ thread_local! {
 /// }
 /// ```
 pub fn set_route(route: &str) {
-    let flags = FLAGS.get();
-    if flags & (SERVER | CLIENT) != 0 {
-        let set = ROUTE.try_with(|slot| slot.replace(Some(route.into()))).is_ok();
-        FLAGS.set(flags | if set { HAS_ROUTE } else { 0 });
+    if is_served() {
+        _ = replace(&ROUTE, Some(route.into()));
+        FLAGS.set(FLAGS.get() | HAS_ROUTE);
     }
 }
 
@@ -71,50 +80,47 @@ pub(crate) fn has_route() -> bool {
     FLAGS.get() & HAS_ROUTE != 0
 }
 
-/// Returns the baggage of the request that the current task works for.
+/// Returns what the request that the current task works for passes on.
 #[inline]
-pub(crate) fn baggage() -> Option<Arc<HeaderValue>> {
-    if FLAGS.get() & HAS_BAGGAGE == 0 {
+pub(crate) fn passed() -> Option<Arc<Passed>> {
+    if FLAGS.get() & HAS_PASSED == 0 {
         return None;
     }
-    BAGGAGE.try_with(|baggage| baggage.borrow().clone()).ok().flatten()
+    PASSED.try_with(|passed| passed.borrow().clone()).ok().flatten()
 }
 
 /// Makes a request the current one, until it is left.
 pub(crate) struct Outer {
     flags: u8,
-    baggage: Option<Arc<HeaderValue>>,
+    passed: Option<Arc<Passed>>,
+    route: Option<Box<str>>,
 }
 
 impl Outer {
     /// `own` has [`SERVER`] or [`CLIENT`].
     #[inline]
-    pub(crate) fn enter(own: u8, baggage: Option<&Arc<HeaderValue>>) -> Self {
-        let flags = FLAGS.replace(own | if baggage.is_some() { HAS_BAGGAGE } else { 0 });
-        let baggage = baggage.and_then(|own| replace(Some(own.clone())));
-        Self { flags, baggage }
+    pub(crate) fn enter(own: u8, passed: Option<&Arc<Passed>>) -> Self {
+        let flags = FLAGS.replace(own | if passed.is_some() { HAS_PASSED } else { 0 });
+        let passed = passed.and_then(|own| replace(&PASSED, Some(own.clone())));
+        let route = if flags & HAS_ROUTE == 0 { None } else { replace(&ROUTE, None) };
+        Self { flags, passed, route }
     }
 
     /// Makes the outer request the current one again. Returns the route that was found.
     #[inline]
     pub(crate) fn leave(&mut self) -> Option<Box<str>> {
         let flags = FLAGS.replace(self.flags);
-        if flags & HAS_BAGGAGE != 0 {
-            replace(self.baggage.take());
+        if flags & HAS_PASSED != 0 {
+            replace(&PASSED, self.passed.take());
         }
-        if flags & HAS_ROUTE == 0 {
+        if (flags | self.flags) & HAS_ROUTE == 0 {
             return None;
         }
-        if flags & SERVER == 0 {
-            // A client's layer ran between the server's layer and the router. Pass the route on to
-            // the outer request, whose server's layer needs it.
-            FLAGS.set(self.flags | if self.flags == 0 { 0 } else { HAS_ROUTE });
-            return None;
-        }
-        ROUTE.try_with(RefCell::take).ok().flatten()
+        replace(&ROUTE, self.route.take())
     }
 }
 
-fn replace(baggage: Option<Arc<HeaderValue>>) -> Option<Arc<HeaderValue>> {
-    BAGGAGE.try_with(|current| current.replace(baggage)).ok().flatten()
+/// Near the end of a thread there is no slot.
+fn replace<T>(slot: &'static LocalKey<RefCell<Option<T>>>, new: Option<T>) -> Option<T> {
+    slot.try_with(|slot| slot.replace(new)).ok().flatten()
 }

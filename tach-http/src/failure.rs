@@ -42,12 +42,18 @@ const KNOWN: &[fn(AnyError<'_>) -> Option<Known<'_>>] = &[
 /// The types that are looked into.
 const CHAINS: &[fn(&dyn Any) -> Option<AnyError<'_>>] = &[
     |error| error.downcast_ref::<BoxError>().map(|error| &**error as _),
-    |error| error.downcast_ref::<io::Error>().map(|error| error as _),
+    as_error::<io::Error>,
     #[cfg(feature = "axum")]
-    |error| error.downcast_ref::<axum::Error>().map(|error| error as _),
+    as_error::<axum::Error>,
     #[cfg(feature = "reqwest")]
-    reqwest::chain,
+    as_error::<::reqwest::Error>,
+    #[cfg(feature = "reqwest-middleware")]
+    as_error::<reqwest_middleware::Error>,
 ];
+
+fn as_error<E: Error + 'static>(error: &dyn Any) -> Option<AnyError<'_>> {
+    error.downcast_ref::<E>().map(|error| error as _)
+}
 
 impl<'a> Failure<'a> {
     /// An error of a client may print the whole URL, whatever its type is, so only the texts of
@@ -72,8 +78,11 @@ impl<'a> Failure<'a> {
 /// Returns the error that an error wraps, also if it prints as that one.
 fn inner(error: AnyError<'_>) -> Option<AnyError<'_>> {
     #[cfg(feature = "reqwest-middleware")]
-    if let Some(error) = error.downcast_ref() {
-        return Some(reqwest::inner(error));
+    if let Some(error) = error.downcast_ref::<reqwest_middleware::Error>() {
+        return Some(match error {
+            reqwest_middleware::Error::Reqwest(error) => error,
+            reqwest_middleware::Error::Middleware(error) => &**error,
+        });
     }
     match error.downcast_ref::<io::Error>() {
         Some(error) => error.get_ref().map(|error| error as _),

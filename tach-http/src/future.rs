@@ -44,8 +44,13 @@ pin_project! {
 }
 
 impl<F: Future, R> ResponseFuture<F, R> {
+    /// Calls the service within the request.
     #[inline]
-    pub(crate) fn new(future: F, open: Option<Open>) -> Self {
+    pub(crate) fn start(mut open: Option<Open>, call: impl FnOnce() -> F) -> Self {
+        let future = match &mut open {
+            Some(open) => open.during(call),
+            None => call(),
+        };
         Self { future, open, request: PhantomData }
     }
 

@@ -2,7 +2,7 @@
 //! (<https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>).
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, Method};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
@@ -45,30 +45,30 @@ pub(crate) fn rpc_method(path: &str) -> &str {
 /// Returns the name of the status code in headers or trailers. A code that gRPC does not define is
 /// `UNKNOWN`.
 pub(crate) fn status(headers: &HeaderMap) -> Option<&'static str> {
-    const NAMES: [&str; 17] = [
-        "OK",
-        "CANCELLED",
-        UNKNOWN,
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        UNIMPLEMENTED,
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-    ];
+    const NAMES: &str = "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND \
+        ALREADY_EXISTS PERMISSION_DENIED RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED \
+        OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED";
     let code = headers.get(STATUS)?.to_str().ok().and_then(|code| code.parse::<usize>().ok());
-    Some(code.and_then(|code| NAMES.get(code).copied()).unwrap_or(UNKNOWN))
+    Some(code.and_then(|code| NAMES.split(' ').nth(code)).unwrap_or(UNKNOWN))
+}
+
+/// Returns the name of the status code for a response without one. `None` for 200, whose trailers may
+/// have one (`http-grpc-status-mapping.md`).
+pub(crate) fn of_http(status: StatusCode) -> Option<&'static str> {
+    Some(match status.as_u16() {
+        200 => return None,
+        400 => "INTERNAL",
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => UNIMPLEMENTED,
+        429 | 502..=504 => UNAVAILABLE,
+        _ => UNKNOWN,
+    })
 }
 
 pub(crate) const UNKNOWN: &str = "UNKNOWN";
+pub(crate) const DEADLINE_EXCEEDED: &str = "DEADLINE_EXCEEDED";
+pub(crate) const UNAVAILABLE: &str = "UNAVAILABLE";
 /// The caller went away, or the program dropped the response.
 pub(crate) const CANCELLED: &str = "CANCELLED";
 /// The server has no such method.

@@ -28,6 +28,16 @@ use crate::service::RequestService;
 /// layer, `ServiceBuilder::map_future` with `tracing::Instrument::in_current_span` takes the span
 /// along, though not the caller's baggage.
 ///
+/// # What can go wrong
+///
+/// - A spawned task is in no span, unless it is `.in_current_span()`, and has no baggage to pass on.
+/// - Without spans (`RUST_LOG=warn`), the caller's headers are passed on, but are no span's parent.
+/// - For gRPC, a layer inside that answers before the service lets the caller's name through.
+/// - A request without a scheme has `http`.
+/// - A client of tonic has no address, unless `with_origin` created it.
+/// - gRPC-Web has its status in the body, which is not read.
+/// - A budget's layer around this one drops the request: `cancelled`.
+///
 /// # Examples
 ///
 /// ```

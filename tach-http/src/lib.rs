@@ -26,35 +26,26 @@
 //!
 //! # What is recorded
 //!
-//! OpenTelemetry's conventions for HTTP, and those for gRPC, a release candidate:
+//! OpenTelemetry's conventions for HTTP and gRPC:
 //!
 //! | | HTTP | gRPC |
 //! |---|---|---|
 //! | the span in the program, for filters and `Durations` | `http.server.request`, `http.client.request` | `rpc.server.call`, `rpc.client.call` |
-//! | its name | `GET /users/{id}`, or `GET` without a route | `package.Service/Method` |
-//! | at the start | `http.request.method`, `server.address`, `server.port`; of a server `http.route`, `url.path`, `url.scheme`, of a client `url.full` | `rpc.system.name`, `rpc.method`, `server.address`, `server.port` |
-//! | at the end | `http.response.status_code` | `rpc.response.status_code`, from the headers or the trailers |
+//! | its name | `GET /users/{id}`, or `GET` without a route | `package.Service/Method`, or `grpc` |
+//! | at the start | `http.request.method`, `server.address`, `server.port`; of a server `http.route`, `url.path`, `url.scheme`, of a client `url.full` | `rpc.system.name`, `server.address`, `server.port`; of a server `url.path`, of a client `rpc.method` |
+//! | at the end | `http.response.status_code` | `rpc.response.status_code`, from the headers, the trailers or HTTP's status; of a server `rpc.method` |
 //! | an error of a server | 500 to 599 | `UNKNOWN`, `DEADLINE_EXCEEDED`, `UNIMPLEMENTED`, `INTERNAL`, `UNAVAILABLE`, `DATA_LOSS` |
 //! | an error of a client | 400 to 599 | all but `OK` |
 //!
 //! An error sets the status and `error.type`: the code, `timeout` (a budget, reqwest's timer),
 //! `cancelled` (the caller has gone away, the call was dropped), `panic`, `connect` (reqwest) or the
 //! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
-//! `exhausted`, `refused` or `ended_body`.
+//! `exhausted`, `refused` or `ended_body` (not in gRPC).
 //!
-//! No query is recorded, since queries have secrets. The text of a client's error may have one, so the
-//! status has the text of errors of reqwest, `std::io` and budgets alone, also within other errors.
-//!
-//! A method that HTTP does not define is `_OTHER`, and so is one of gRPC that is unimplemented:
-//! callers make up no names.
-//! `tach_pipeline::SpanExt::set_attribute` adds what a handler knows.
-//!
-//! # What can go wrong
-//!
-//! - A spawned task is in no span, unless it is `.in_current_span()`, and has no baggage to pass on.
-//! - A request without a scheme has `http`.
-//! - gRPC-Web has its status in the body, which is not read.
-//! - A budget's layer around this one drops the request: `cancelled`.
+//! No query is recorded, since queries have secrets. A client's error has a text if it is, or wraps,
+//! one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of RFC 9110,
+//! `PATCH` and `QUERY` are `_OTHER` (`OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS` is not read), and so are
+//! gRPC's until a service answers other than `UNIMPLEMENTED`. An answer that is not gRPC's is HTTP's.
 //!
 //! # Features
 //!

@@ -5,11 +5,11 @@ use http::Method;
 /// A method that is not one of HTTP's own: its name is the caller's choice.
 pub(crate) const OTHER: &str = "_OTHER";
 
-/// Returns the method of RFC 9110 or RFC 5789, or [`OTHER`].
+/// Returns the method of RFC 9110, RFC 5789 or of QUERY's draft, or [`OTHER`].
 #[inline]
 pub(crate) fn known(method: &Method) -> &'static str {
-    const KNOWN: [&str; 9] =
-        ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
+    const KNOWN: [&str; 10] =
+        ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"];
     let method = method.as_str();
     KNOWN.into_iter().find(|&known| known == method).unwrap_or(OTHER)
 }
@@ -28,6 +28,7 @@ mod tests {
         for (method, expected, name) in [
             ("GET", "GET", "GET"),
             ("TRACE", "TRACE", "TRACE"),
+            ("QUERY", "QUERY", "QUERY"),
             ("get", OTHER, "HTTP"),
             ("PROPFIND", OTHER, "HTTP"),
         ] {

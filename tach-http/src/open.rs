@@ -1,16 +1,15 @@
-//! A request that is open: its span, and what the span is told at the end.
+//! A request that is open: its span, and the attributes recorded at its end.
 
 use core::fmt::Display;
 use std::sync::Arc;
-use std::thread;
 
-use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
+use http::{Extensions, HeaderMap, Method, StatusCode};
 use tach_log::Value;
 use tach_pipeline::adapter::set_attributes;
 use tach_tower::Exhausted;
 use tracing::{Span, span};
 
-use crate::current::{self, CLIENT, KNOWS_ROUTE, Outer, SERVER};
+use crate::current::{self, CLIENT, KNOWS_ROUTE, Outer, Passed, SERVER};
 use crate::failure::Failure;
 use crate::grpc::{self, Protocol};
 use crate::method;
@@ -20,14 +19,16 @@ use crate::method;
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) span: Span,
-    /// What the caller passes on to the calls of this task.
-    pub(crate) baggage: Option<Arc<HeaderValue>>,
-    /// The method that a server's gRPC request asks for.
+    /// What the calls of this task pass on.
+    pub(crate) passed: Option<Arc<Passed>>,
+    /// The method that a server's gRPC request asks for, until the server has shown that it exists.
     pub(crate) rpc: Option<Box<str>>,
     kind: Kind,
     has_route: bool,
     /// Whether the span has gRPC's status.
     has_status: bool,
+    /// Whether the service or the body runs. If the request is dropped meanwhile, that panics.
+    is_running: bool,
     stage: Stage,
 }
 
@@ -50,28 +51,27 @@ pub(crate) struct Kind {
 
 impl Open {
     #[inline]
-    pub(crate) fn new(span: Span, kind: Kind, has_route: bool) -> Self {
-        let (baggage, rpc, has_status, stage) = (None, None, false, Stage::Called);
-        Self { span, baggage, rpc, kind, has_route, has_status, stage }
+    pub(crate) fn new(span: Span, kind: Kind, method: &Method, has_route: bool) -> Self {
+        if kind.method == method::OTHER {
+            span.record("http.request.method_original", method.as_str());
+        }
+        let (passed, rpc, stage) = (None, None, Stage::Called);
+        Self { span, passed, rpc, kind, has_route, has_status: false, is_running: false, stage }
     }
 
-    /// Enters the span, and makes the request the current one.
-    #[inline]
-    pub(crate) fn enter(&self) -> Entered<'_> {
-        let side = if self.kind.is_client { CLIENT } else { SERVER };
-        let flags = side | if self.has_route { KNOWS_ROUTE } else { 0 };
-        let outer = Outer::enter(flags, self.baggage.as_ref());
-        Entered { open: self, outer, _span: self.span.enter() }
-    }
-
-    /// Calls `poll` within the request.
+    /// Calls `poll`, which calls the service or polls, within the request.
     #[inline]
     pub(crate) fn during<R>(&mut self, poll: impl FnOnce() -> R) -> R {
-        let entered = self.enter();
+        self.is_running = true;
+        let side = if self.kind.is_client { CLIENT } else { SERVER };
+        let flags = side | if self.has_route { KNOWS_ROUTE } else { 0 };
+        let outer = Outer::enter(flags, self.passed.as_ref());
+        let entered = Entered { open: self, outer, _span: self.span.enter() };
         let result = poll();
         let has_found = current::has_route();
         drop(entered);
         self.has_route |= has_found;
+        self.is_running = false;
         result
     }
 
@@ -108,6 +108,10 @@ impl Open {
         headers: &HeaderMap,
         extensions: &Extensions,
     ) -> bool {
+        let exhausted = extensions.get::<Exhausted>();
+        if self.rpc.is_some() {
+            self.answered_rpc(headers, exhausted.is_some_and(Exhausted::is_refused));
+        }
         if self.kind.protocol == Protocol::Http {
             let code = ("http.response.status_code", Value::I64(status.as_u16().into()));
             let least = if self.kind.is_client { 400 } else { 500 };
@@ -116,10 +120,10 @@ impl Open {
             } else {
                 self.fail(status.as_str(), None, &[code]);
             }
-        } else {
-            self.trailers(headers);
+        } else if let Some(status) = grpc::status(headers).or_else(|| grpc::of_http(status)) {
+            self.record_status(status);
         }
-        if let Some(exhausted) = extensions.get::<Exhausted>() {
+        if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }
         self.stage = Stage::Answered;
@@ -148,13 +152,20 @@ impl Open {
         } else {
             self.set(&[code]);
         }
-        if let (grpc::UNIMPLEMENTED, Some(rpc)) = (status, self.rpc.take()) {
-            // Most likely no handler has this name, and any caller can choose one.
-            self.set(&[
-                ("rpc.method", Value::Str(method::OTHER)),
-                ("rpc.method_original", Value::Str(&rpc)),
-                ("otel.name", Value::Str("grpc")),
-            ]);
+    }
+
+    /// Records the method that a caller of gRPC asked for, if the response is one of that method. Any
+    /// caller can choose the header by which the request is one of gRPC, and the name.
+    fn answered_rpc(&mut self, headers: &HeaderMap, is_refused: bool) {
+        match grpc::status(headers) {
+            None if Protocol::of(&Method::POST, headers) == Protocol::Http => {
+                self.kind.protocol = Protocol::Http;
+            }
+            status if is_refused || status == Some(grpc::UNIMPLEMENTED) => {}
+            _ => {
+                let rpc = self.rpc.take().unwrap_or_default();
+                self.set(&[("rpc.method", Value::Str(&rpc)), ("otel.name", Value::Str(&rpc))]);
+            }
         }
     }
 
@@ -162,7 +173,9 @@ impl Open {
     #[cold]
     pub(crate) fn failed<E: Display + 'static>(mut self, error: &E) {
         let Failure { kind, description, exhausted } = Failure::of(error, self.kind.is_client);
-        self.fail(kind, Some(&*description).filter(|text| !text.is_empty()), &[]);
+        let status = if kind == "timeout" { grpc::DEADLINE_EXCEEDED } else { grpc::UNAVAILABLE };
+        let description = Some(&*description).filter(|text| !text.is_empty());
+        self.fail_without_status(kind, description, status);
         if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }
@@ -187,6 +200,13 @@ impl Open {
         self.set(&all);
     }
 
+    /// Records an error that no response says. `status` is its code in gRPC.
+    fn fail_without_status(&self, kind: &str, description: Option<&str>, status: &'static str) {
+        let code = ("rpc.response.status_code", Value::Str(status));
+        let is_rpc = self.kind.protocol != Protocol::Http && !self.has_status;
+        self.fail(kind, description, &[code][usize::from(!is_rpc)..]);
+    }
+
     /// Ends the request.
     #[inline]
     pub(crate) fn end(mut self) {
@@ -206,8 +226,8 @@ impl Open {
 
     #[cold]
     fn cancelled(&mut self) {
-        if thread::panicking() {
-            return self.fail("panic", Some("panicked"), &[]);
+        if self.is_running {
+            return self.fail_without_status("panic", Some("panicked"), grpc::UNKNOWN);
         }
         // The span ends when a thread leaves it for the last time, which is now.
         let span = self.span.clone();
@@ -228,11 +248,15 @@ impl Drop for Open {
         if self.stage != Stage::Over {
             self.cancelled();
         }
+        if let Some(rpc) = &self.rpc {
+            let other = ("rpc.method", Value::Str(method::OTHER));
+            self.set(&[other, ("rpc.method_original", Value::Str(rpc))]);
+        }
     }
 }
 
 /// A request while its service or its body runs.
-pub(crate) struct Entered<'a> {
+struct Entered<'a> {
     open: &'a Open,
     outer: Outer,
     _span: span::Entered<'a>,

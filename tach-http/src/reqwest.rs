@@ -36,11 +36,7 @@ where
 
     fn call(&mut self, mut request: Request) -> Self::Future {
         let open = open(&mut request, &self.options);
-        let future = {
-            let _entered = open.as_ref().map(Open::enter);
-            self.inner.call(request)
-        };
-        ResponseFuture::new(future, open)
+        ResponseFuture::start(open, || self.inner.call(request))
     }
 }
 
@@ -49,9 +45,9 @@ fn open(request: &mut Request, options: &Options) -> Option<Open> {
     let url = request.url();
     let authority = Some(url.authority()).filter(|it| !it.is_empty());
     let target = Target { scheme: Some(url.scheme()), authority, path: url.path() };
-    let open = start(request.method(), Protocol::Http, &target)?;
-    announce(&open, request.headers_mut(), options);
-    Some(open)
+    let open = start(request.method(), Protocol::Http, &target);
+    announce(open.as_ref(), request.headers_mut(), options);
+    open
 }
 
 impl<F, E> Future for ResponseFuture<F, Request>

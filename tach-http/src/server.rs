@@ -4,8 +4,8 @@ use http::Request;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
-use crate::address::{Target, address};
-use crate::current;
+use crate::address::Target;
+use crate::current::{self, Passed};
 use crate::grpc::{Protocol, rpc_method};
 use crate::headers::Seen;
 use crate::method;
@@ -16,12 +16,10 @@ use crate::options::Options;
 struct Head<'a> {
     kind: Kind,
     target: Target<'a>,
-    seen: Seen<'a>,
     route: Option<&'a str>,
 }
 
-/// Opens a request's span in the caller's trace. Returns `None` if there is no span: it is disabled,
-/// or a layer around has one.
+/// Opens a request's span in the caller's trace. Returns `None` if a layer around has one.
 #[inline]
 pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     let route = None;
@@ -34,27 +32,23 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     let (method, headers) = (request.method(), request.headers());
     let protocol = Protocol::of(method, headers);
     let kind = Kind { is_client: false, method: method::known(method), protocol };
-    let target = Target::of(request.uri());
     let seen = Seen::of(headers);
-    let head = Head { kind, target, seen, route };
+    let mut target = Target::of(request.uri());
+    target.authority = target.authority.or(seen.host);
+    let head = Head { kind, target, route };
     let parent = if options.extract.is_some() { None } else { seen.parent(headers) };
-    let span = match parent {
+    let span = match &parent {
         Some(parent) => parent.in_scope(|| head.span(true)),
         None => head.span(false),
     };
-    if span.is_disabled() {
-        return None;
-    }
-    if let Some(extract) = &options.extract {
+    let baggage = if options.is_without_baggage { None } else { seen.baggage(headers) };
+    let parent = parent.filter(|_| span.is_disabled());
+    if let Some(extract) = options.extract.as_ref().filter(|_| !span.is_disabled()) {
         (extract.0)(&span, headers);
     }
-    if kind.method == method::OTHER {
-        span.record("http.request.method_original", method.as_str());
-    }
-    let mut open = Open::new(span, kind, route.is_some());
-    if !options.is_without_baggage {
-        open.baggage = seen.baggage(headers);
-    }
+    let mut open = Open::new(span, kind, method, route.is_some());
+    let is_passed = baggage.is_some() || parent.is_some();
+    open.passed = is_passed.then(|| Passed { baggage, parent }.into());
     open.rpc = (protocol != Protocol::Http).then(|| rpc_method(target.path).into());
     Some(open)
 }
@@ -63,7 +57,7 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
 macro_rules! http_span {
     ($head:expr, $($parent:tt)*) => {{
         let Head { kind: Kind { method, .. }, target, route, .. } = $head;
-        let (host, port) = $head.address();
+        let (host, port) = target.address();
         let name = method::in_name(method);
         // As a text, since a value that is printed costs more.
         let with_route = route.map(|route| [name, " ", route].concat());
@@ -80,35 +74,28 @@ macro_rules! http_span {
             url.scheme = target.scheme.unwrap_or("http"),
             server.address = host,
             server.port = port,
-            otel.status_code = Empty,
-            otel.status_description = Empty,
-            error.type = Empty,
-            tach.budget.outcome = Empty,
-            http.request.method_original = Empty,
+            otel.status_code = Empty, otel.status_description = Empty, error.type = Empty,
+            tach.budget.outcome = Empty, http.request.method_original = Empty,
         )
     }};
 }
 
 macro_rules! rpc_span {
     ($head:expr, $($parent:tt)*) => {{
-        let (host, port) = $head.address();
-        let method = rpc_method($head.target.path);
+        let (host, port) = $head.target.address();
         info_span!(
             target: "tach_http",
             $($parent)*
             "rpc.server.call",
             rpc.response.status_code = Empty,
             otel.kind = "server",
-            otel.name = method,
+            otel.name = "grpc",
             rpc.system.name = "grpc",
-            rpc.method = method,
-            server.address = host,
-            server.port = port,
-            otel.status_code = Empty,
-            otel.status_description = Empty,
-            error.type = Empty,
+            url.path = $head.target.path,
+            server.address = host, server.port = port,
+            otel.status_code = Empty, otel.status_description = Empty, error.type = Empty,
+            rpc.method = Empty, rpc.method_original = Empty, http.response.status_code = Empty,
             tach.budget.outcome = Empty,
-            rpc.method_original = Empty,
         )
     }};
 }
@@ -123,13 +110,5 @@ impl Head<'_> {
             (_, false) => rpc_span!(self,),
             (_, true) => rpc_span!(self, parent: None,),
         }
-    }
-
-    /// Returns the host and the port that the caller asked for.
-    fn address(&self) -> (Option<&str>, Option<u16>) {
-        if self.target.authority.is_some() {
-            return self.target.address();
-        }
-        self.seen.host.map_or((None, None), address)
     }
 }

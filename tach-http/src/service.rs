@@ -46,7 +46,7 @@ impl<S, K> RequestService<S, K> {
         &self.inner
     }
 
-    /// Returns the inner service, to be changed.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
@@ -80,10 +80,6 @@ where
         } else {
             server::open(&request, &self.options)
         };
-        let future = {
-            let _entered = open.as_ref().map(|open| open.enter());
-            self.inner.call(request)
-        };
-        ResponseFuture::new(future, open)
+        ResponseFuture::start(open, || self.inner.call(request))
     }
 }

@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use axum::{Router, serve};
+use http::Uri;
 use http::uri::PathAndQuery;
 use reqwest::{Client, Method, Request, Url};
 use tach_http::{ClientSide, RequestLayer, RequestService};
@@ -118,7 +119,7 @@ type Traced = RequestService<Channel, ClientSide>;
 
 /// Asks the service in the middle, or one that is not there.
 async fn ask(channel: Traced, path: &'static str) -> Result<Work, tonic::Status> {
-    let mut grpc = Grpc::new(channel);
+    let mut grpc = Grpc::with_origin(channel, Uri::from_static("http://middle:81"));
     grpc.ready().await.unwrap();
     let codec = ProstCodec::<Work, Work>::default();
     let request = tonic::Request::new(Work { millis: 1 });
@@ -200,6 +201,10 @@ fn three_hops_are_one_tree() {
         ("GET /last/{id}", 2, 0),
     ];
     assert_eq!(chain(&spans), expected);
+    let client =
+        spans.iter().find(|span| span.name == "test.Middle/Ask" && span.kind == 3).unwrap();
+    let address = ["server.address", "server.port"].map(|key| &*client.attributes[key]);
+    assert_eq!(address, ["middle", "81"]);
 
     // A method that is not there: the name is the caller's, the server has no such handler.
     let spans = received("/users/0", StatusCode::BAD_GATEWAY);

@@ -23,7 +23,7 @@ impl Middleware for RequestLayer<ClientSide> {
         next: Next<'_>,
     ) -> Result<Response, Error> {
         let open = open(&mut request, &self.options);
-        let call = ResponseFuture::<_, Request>::new(next.run(request, extensions), open);
+        let call = ResponseFuture::<_, Request>::start(open, || next.run(request, extensions));
         let mut call = pin!(call);
         let (output, open) = poll_fn(|cx| call.as_mut().poll_call(cx)).await;
         let Some(open) = open else { return output };

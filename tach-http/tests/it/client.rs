@@ -71,3 +71,29 @@ fn a_call_that_is_dropped_is_cancelled() {
     assert_eq!(span.status, 2);
     assert_has(&span, &[("error.type", "cancelled")]);
 }
+
+/// A connection of hyper's, whose requests have the path alone.
+#[test]
+fn the_address_is_the_header_host_without_another() {
+    let span = one(spans(async {
+        let service = answers(|_: Request<Body>| status(200));
+        let request = request("GET", "/users/7", &[("host", "example.com:81")]);
+        call(RequestLayer::client(), service, request).await;
+    }));
+    assert_has(&span, &[("server.address", "example.com"), ("server.port", "81")]);
+}
+
+/// The panic is another future's of the same task.
+#[test]
+fn a_call_beside_a_panic_is_cancelled() {
+    let span = one(spans(async {
+        let task = async {
+            let service =
+                service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+            let call = RequestLayer::client().layer(service).oneshot(request("GET", "/", &[]));
+            tokio::join!(call, async { panic!("beside") })
+        };
+        assert!(tokio::spawn(task).await.unwrap_err().is_panic());
+    }));
+    assert_has(&span, &[("error.type", "cancelled")]);
+}

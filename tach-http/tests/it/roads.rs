@@ -17,15 +17,17 @@ async fn exchange() {
             set_route("/users/{id}");
             let next = answers(move |_: Request<Body>| status(code));
             let url = "http://example.com/next";
-            call(RequestLayer::client(), next, request("QUERY", url, &[])).await;
+            call(RequestLayer::client(), next, request("PROPFIND", url, &[])).await;
             Ok::<_, Infallible>(status(code))
         });
         call(RequestLayer::server(), service, request("GET", "/users/7", &[])).await;
     }
-    for code in ["0", "12"] {
+    for code in ["0", "12", "none"] {
         let service = answers(move |_: Request<Body>| {
             let mut response = Response::new(Body::default());
-            response.headers_mut().insert("grpc-status", HeaderValue::from_static(code));
+            if code != "none" {
+                response.headers_mut().insert("grpc-status", HeaderValue::from_static(code));
+            }
             response
         });
         let request = request("POST", "/pkg.S/M", &[("content-type", "application/grpc")]);
@@ -47,6 +49,6 @@ fn both_roads_have_the_same_spans() {
         shown
     };
     let own = shown(spans(exchange()));
-    assert_eq!(own.len(), 6);
+    assert_eq!(own.len(), 7);
     assert_eq!(shown(spans_of_layer(exchange())), own);
 }
