@@ -297,7 +297,9 @@ fn modes() -> Result<(), String> {
     // The spans of the pipeline by a registry's layer, in place of its own subscriber.
     run_test(built::test("tach-pipeline", "it")?.env("TACH_ROAD", "layer"))?;
     for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {
-        run_test(built::test("tach-core", "it")?.env(variable, value))?;
+        for test in ["it", "in_place"] {
+            run_test(built::test("tach-core", test)?.env(variable, value))?;
+        }
     }
     // Spans under steps of the wall clock, where nothing but the OS clock tells of a step.
     for test in ["it", "stepped"] {
