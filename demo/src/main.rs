@@ -40,7 +40,8 @@ fn main() -> Result<(), Failure> {
     pipeline.flush(LONGEST)?;
     writeln!(out, "The last trace:\n\n{}", screen.last_trace())?;
 
-    let of_request = fs::read_to_string(&log)?.lines().count();
+    let text = fs::read_to_string(&log)?;
+    let of_request = text.lines().filter(|line| line.contains(service::TARGET)).count();
     let expected = service::RECORDS * (CLIENTS * REQUESTS) as usize;
     writeln!(out, "Lost: {} of {expected} records", expected - of_request)?;
     let costs = cost::compare(&folder.0)?;

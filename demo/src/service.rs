@@ -17,8 +17,9 @@ use tracing::{info, instrument, warn};
 
 use crate::Failure;
 
-/// The records of a request.
+/// The records of a request, and what is in the line of each.
 pub(crate) const RECORDS: usize = 3;
+pub(crate) const TARGET: &str = r#""target":"demo::service""#;
 
 #[instrument]
 async fn query(user: u32) -> usize {

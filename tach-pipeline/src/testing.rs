@@ -1,10 +1,10 @@
-//! What a test's code logs.
+//! Captures the records that a test logs.
 
 use core::cell::RefCell;
 use core::fmt;
 use core::time::Duration;
 use std::io;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use log::{LevelFilter, Log, Metadata, Record};
 use tach_core::{ManualClock, UnixTime};
@@ -63,15 +63,18 @@ pub fn capture(f: impl FnOnce()) -> Captured {
 
 /// Makes the detour the logger of `log`.
 fn install() {
-    static DETOUR: Once = Once::new();
-    DETOUR.call_once(|| {
-        let installed = log::set_logger(&Detour);
-        assert!(
-            installed.is_ok(),
-            "log has another logger, which has the records: remove its init from the tests"
-        );
-        log::set_max_level(LevelFilter::Trace);
+    static IS_OURS: OnceLock<bool> = OnceLock::new();
+    let is_ours = *IS_OURS.get_or_init(|| {
+        let is_ours = log::set_logger(&Detour).is_ok();
+        if is_ours {
+            log::set_max_level(LevelFilter::Trace);
+        }
+        is_ours
     });
+    assert!(
+        is_ours,
+        "log has another logger, which has the records: remove its init from the tests"
+    );
 }
 
 /// Runs `f` with the pipeline as what this thread logs to.
@@ -154,7 +157,7 @@ fn text(value: Value<'_>) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What a [`capture`] has. It prints the lines as `tracing_subscriber::fmt` does, without times.
+/// The records of a [`capture`]. It prints the lines as `tracing_subscriber::fmt` does, without times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
     records: Vec<CapturedRecord>,

@@ -129,6 +129,7 @@ impl Spans {
             Cause::Flush => sent.flush(sinks),
             Cause::PipelineEnds | Cause::ProcessEnds => {
                 sent.finish(&shared.progress.counts, sinks);
+                sinks.finish_traces(shared.now());
             }
         }
     }

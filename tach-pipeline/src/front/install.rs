@@ -20,8 +20,9 @@ use crate::sink::Sink;
 /// How long a call waits for a terminal.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Installs a pipeline for `log` and tracing that writes lines to stderr, with the levels of
-/// `RUST_LOG`, or up to `Info`: in place of `tracing_subscriber::fmt::init` and `env_logger::init`.
+/// Installs a pipeline for `log` and, with the feature `tracing`, for tracing, which writes lines to
+/// stderr with the levels of `RUST_LOG`, or up to `Info`: in place of `env_logger::init` and
+/// `tracing_subscriber::fmt::init`.
 ///
 /// The lines are [those of `tracing_subscriber::fmt`](Line::tracing), which writes them to stdout.
 /// Where systemd has connected stderr to the journal, it gets
@@ -92,10 +93,6 @@ impl Builder {
         #[cfg(unix)]
         let flushes_at_signals = self.flushes_at_exit;
         let pipeline = self.start(None)?;
-        #[cfg(unix)]
-        if flushes_at_signals {
-            pipeline.flush_on_signals()?;
-        }
         // Neither can be taken back, so tracing's is the first only where it may fail.
         #[cfg(feature = "tracing")]
         let is_first = super::tracing::may_be_set();
@@ -107,6 +104,10 @@ impl Builder {
         #[cfg(feature = "tracing")]
         if !is_first {
             super::tracing::install(&pipeline)?;
+        }
+        #[cfg(unix)]
+        if flushes_at_signals {
+            pipeline.flush_on_signals()?;
         }
         Ok(pipeline)
     }

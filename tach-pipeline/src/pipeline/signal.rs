@@ -28,7 +28,8 @@ const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 impl Pipeline {
     /// Installs handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT that flush the pipeline, wait at
     /// most as long as [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets, and end the
-    /// process as the signal does.
+    /// process as the signal does. The first process of a container, which a signal does not end,
+    /// exits with 128 and the signal's number.
     ///
     /// The flush writes the records in the queues, and sends what is gathered for a collector at
     /// once: records, spans that have ended, and durations. `Tail` decides about the traces that it
@@ -174,8 +175,17 @@ fn wait() {
     loop {
         let signal = WAITER.next();
         ON_SIGNALS.flush();
-        let _ended = emulate_default_handler(signal);
+        end_by(signal);
     }
+}
+
+/// Ends the process as the signal would have. The first process of a container has no default
+/// action, so it exits with the status that a shell reports for the signal.
+fn end_by(signal: c_int) {
+    if process::id() == 1 {
+        signal_hook::low_level::exit(128 + signal);
+    }
+    let _ended = emulate_default_handler(signal);
 }
 
 /// Allocates nothing, takes no lock and does not wait. Another signal meanwhile changes nothing:
@@ -186,7 +196,7 @@ extern "C" fn ends(signal: c_int, _info: *mut siginfo_t, _context: *mut c_void) 
     let is_ours = Action::of(signal).is_ok_and(|now| now.is(ends));
     // A forked child that has logged nothing has no thread that waits, and nothing to flush.
     if is_ours && !WAITER.pass(signal) {
-        let _ended = emulate_default_handler(signal);
+        end_by(signal);
     }
 }
 

@@ -27,6 +27,12 @@ pub(super) trait Content: Send {
         None
     }
 
+    /// Returns what writes traces, or `None` if the sink takes no traces.
+    #[cfg(feature = "tracing")]
+    fn traces(&self) -> Option<&dyn signals::WriteTraces> {
+        None
+    }
+
     /// Returns what writes the durations of all spans, or `None` if the sink takes no durations.
     #[cfg(feature = "tracing")]
     fn durations(&self) -> Option<&dyn signals::WriteDurations> {

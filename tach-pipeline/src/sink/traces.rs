@@ -8,33 +8,37 @@ use std::sync::Arc;
 use self::tree::{Node, Trees};
 use super::any_format::AnyFormat;
 use super::content::Content;
-use super::content::signals::WriteSpans;
+use super::content::signals::WriteTraces;
 use super::target::{Lane, Target};
 use super::{Sink, kind};
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::Levels;
 use crate::frame::Wanted;
-use crate::spans::span::{First, MOST_EVENTS, Span};
+use crate::spans::span::{MOST_EVENTS, Span};
 use crate::stats::Items;
 use crate::sync::Lock;
 
 impl Sink<kind::Stream> {
-    /// Writes traces in place of events: when the first span of a trace has ended, its spans and
-    /// their events as a tree, with times. It is for a developer's terminal, where there is no
-    /// collector.
+    /// Writes traces in place of records: when no span is open around a span that ends, that span
+    /// with those within it and their events as a tree, with times. It is for a developer's
+    /// terminal, where there is no collector.
     ///
     /// ```text
     /// 2026-11-21T09:30:00.123456Z trace 4bf92f3577b34da6a3ce929d0e0e4736
-    ///      0.0ns    12.3ms request method="GET"
+    ///      0.0ns    12.3ms GET /users/{id} http.route="/users/{id}"
     ///    510.0µs     3.2ms ├ query id=7
     ///    940.2µs           │ └  WARN app::db: slow rows=3
     ///      4.0ms     1.1ms └ render
     /// ```
     ///
-    /// A span with the field `otel.name` has that name. The first column is the time since the beginning of the trace, the second one how long the
-    /// span took. A span that ends after the first one is written on its own. Of traces that are
-    /// open, 10,000 spans wait; then the oldest trace is written as far as it has ended.
+    /// The first column is the time since the beginning, the second one how long the span took. A
+    /// span with the field `otel.name` has that name. A span that the filter refuses is left out, and
+    /// what is within it stands in its place. Records outside of spans, and traces that are not
+    /// sampled, are not written. The sink's format does not apply.
+    ///
+    /// Up to 8 MiB of spans wait for those around them; then the oldest ones are written as far as
+    /// they have ended, and so is everything at the end of the process.
     ///
     /// # Examples
     ///
@@ -75,24 +79,24 @@ impl Target for OfTraces {
         let name = self.name();
         let lanes = self.0.open(format)?;
         let of_traces =
-            |lane| Lane { name: name.clone(), content: Box::new(Traces::default()), ..lane };
+            |lane| Lane { name: name.clone(), content: Box::new(Gathered::default()), ..lane };
         Ok(lanes.into_iter().map(of_traces).collect())
     }
 }
 
 #[derive(Default)]
-struct Traces(Lock<Trees>);
+struct Gathered(Lock<Trees>);
 
-impl Content for Traces {
+impl Content for Gathered {
     fn items(&self) -> Items {
-        Items("spans")
+        Items("traces")
     }
 
     fn add_to(&self, wanted: &mut Wanted) {
         wanted.spans = true;
     }
 
-    fn spans(&self) -> Option<&dyn WriteSpans> {
+    fn traces(&self) -> Option<&dyn WriteTraces> {
         Some(self)
     }
 
@@ -106,14 +110,16 @@ impl Content for Traces {
     }
 }
 
-impl WriteSpans for Traces {
+impl WriteTraces for Gathered {
     fn most_events(&self) -> u32 {
         MOST_EVENTS
     }
 
-    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, _: &First<'_>, levels: &Levels) {
-        if let Some(node) = Node::new(span, levels) {
-            self.0.lock().add(span.context.trace, node, to);
-        }
+    fn add(&self, span: &Span<'_>, levels: &Levels) -> String {
+        Node::new(span, levels).map(|node| self.0.lock().add(node)).unwrap_or_default()
+    }
+
+    fn rest(&self) -> String {
+        self.0.lock().take_all()
     }
 }

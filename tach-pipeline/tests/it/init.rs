@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use std::{env, process, thread};
 
@@ -68,6 +68,27 @@ fn all_lines_are_written_however_the_process_ends() {
         let ended = run(&signal.to_string(), None);
         assert_eq!((ended.status.signal(), lines(&ended)), (Some(signal), all()));
     }
+}
+
+/// The kernel ignores default actions of signals in the first process of a container.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_first_process_of_a_container_ends_with_the_status_of_a_signal() {
+    let unshare = |arguments: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--kill-child"]).args(arguments);
+        unshare
+    };
+    if !unshare(&["true"]).status().is_ok_and(|status| status.success()) {
+        eprintln!("NOT RUN: this user may not make a namespace of processes");
+        return;
+    }
+    let program = env::current_exe().unwrap();
+    let mut first = unshare(&[program.to_str().unwrap()]);
+    first.args(["--exact", "init::child", "--ignored", "--nocapture"]);
+    first.env(WAY, SIGTERM.to_string()).env_remove("RUST_LOG").env_remove("JOURNAL_STREAM");
+    let ended = first.output().unwrap();
+    assert_eq!((ended.status.code(), lines(&ended)), (Some(128 + SIGTERM), all()), "{ended:?}");
 }
 
 #[test]

@@ -89,6 +89,50 @@ fn a_task_that_outlives_its_request_is_in_its_tree() {
     assert_eq!(lines, ["trace", "request", "└ task"]);
 }
 
+const AT_END: &str = "TACH_PIPELINE_TRACES_AT_END";
+
+/// Not a test: a process that ends within a span.
+#[test]
+#[ignore = "ends its process"]
+fn child() {
+    if std::env::var_os(AT_END).is_none() {
+        return;
+    }
+    let pipeline = Pipeline::builder().sink(Sink::stderr().traces()).init().unwrap();
+    let _open = info_span!("open").entered();
+    info_span!("around").in_scope(|| drop(info_span!("within")));
+    pipeline.flush(LONG).unwrap();
+    // What waits for the open span is no record that waits to be written.
+    assert_eq!(pipeline.stats().sinks()[0].waiting(), 0);
+    std::process::exit(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_has_ended_within_an_open_span_is_written_at_the_end() {
+    let mut child = test_support::test_of_this_program("traces::child");
+    let output = child.env(AT_END, "1").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<_> = told.lines().skip(1).map(|line| &line[21..]).collect();
+    assert_eq!(lines, ["around", "└ within"], "{told}");
+}
+
+#[test]
+fn a_filter_leaves_a_span_out_and_not_what_is_within() {
+    let lines = trees(
+        |builder| builder,
+        || {
+            let _request = tracing::debug_span!("request").entered();
+            info_span!("query", text = "\u{1b}[31m").in_scope(|| {
+                tracing::info!(target: "a\u{1b}[31m", "event");
+            });
+        },
+    );
+    let expected = ["trace", "query text=\"\\u{1b}[31m\"", "└  INFO a\\u001b[31m: event"];
+    assert_eq!(lines, expected);
+}
+
 #[test]
 fn what_is_not_sampled_is_not_written() {
     let lines =

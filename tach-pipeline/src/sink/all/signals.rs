@@ -8,10 +8,10 @@ use tach_core::UnixTime;
 use super::Sinks;
 use super::{Layout, write};
 use crate::durations::Collected;
-use crate::filter::OWN_TARGET;
+use crate::filter::{Levels, OWN_TARGET};
 use crate::level::Level;
 use crate::sink::batch::Batch;
-use crate::sink::content::signals::{WriteDurations, WriteSpans};
+use crate::sink::content::signals::{WriteDurations, WriteSpans, WriteTraces};
 use crate::sink::stream::Stream;
 use crate::spans::span::Span;
 use crate::stats::Happened;
@@ -20,13 +20,26 @@ impl Sinks {
     /// Returns the largest number of events per span that any sink takes, or `None` if no sink
     /// takes spans.
     pub(crate) fn most_events(&self) -> Option<u32> {
-        let each = self.layouts.iter().filter_map(|layout| layout.formatter.content.spans());
-        each.map(WriteSpans::most_events).max()
+        let contents = || self.layouts.iter().map(|layout| &layout.formatter.content);
+        let spans = contents().filter_map(|content| content.spans().map(WriteSpans::most_events));
+        let traces =
+            contents().filter_map(|content| content.traces().map(WriteTraces::most_events));
+        spans.chain(traces).max()
     }
 
     /// Adds a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
-        self.layouts.iter_mut().for_each(|layout| layout.span(span));
+        for layout in &mut self.layouts {
+            layout.span(span);
+            layout.traces(span.end, |content, levels| content.add(span, levels));
+        }
+    }
+
+    /// Writes what waits for the end of its trace, since no further spans come.
+    pub(crate) fn finish_traces(&mut self, now: UnixTime) {
+        for layout in &mut self.layouts {
+            layout.traces(now, |content, _| content.rest());
+        }
     }
 
     /// Returns the shortest period at which a sink takes the durations of spans, or `None` if no
@@ -83,6 +96,26 @@ impl Layout {
             let added = add(batch, happened, |bytes| {
                 content.write(bytes, span, &first, levels);
             });
+            if let Err(error) = added {
+                stream.not_formatted(&error, happened);
+            }
+        }
+    }
+}
+
+impl Layout {
+    /// Adds what `text` returns, if it is not empty.
+    fn traces(&mut self, time: UnixTime, text: impl Fn(&dyn WriteTraces, &Levels) -> String) {
+        let Self { formatter, streams } = self;
+        let Some(content) = formatter.content.traces() else { return };
+        let happened = Happened { time, level: None };
+        for stream in streams {
+            let text = text(content, &stream.levels);
+            if text.is_empty() || !stream.make_room(formatter, happened) {
+                continue;
+            }
+            let added =
+                add(&mut stream.batch, happened, |to| to.extend_from_slice(text.as_bytes()));
             if let Err(error) = added {
                 stream.not_formatted(&error, happened);
             }

@@ -17,6 +17,18 @@ pub(in crate::sink) trait WriteSpans {
     fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels);
 }
 
+/// Gathers spans that have ended, and writes them by trace.
+pub(in crate::sink) trait WriteTraces {
+    /// Returns how many events of a span are written.
+    fn most_events(&self) -> u32;
+
+    /// Adds a span. Returns the trace that is complete by then, or an empty text.
+    fn add(&self, span: &Span<'_>, levels: &Levels) -> String;
+
+    /// Returns what waits, since no further spans come.
+    fn rest(&self) -> String;
+}
+
 /// Writes the durations of all spans, once each period.
 pub(in crate::sink) trait WriteDurations {
     fn period(&self) -> Duration;

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 use core::time::Duration;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use tach_core::UnixTime;
 use tach_core::adapter::rfc3339;
@@ -13,135 +13,161 @@ use crate::filter::Levels;
 use crate::frame::{Frame, SpanPart};
 use crate::spans::span::{Item, Span};
 
-/// How many spans wait for the ends of their traces.
-const MOST_WAITING: usize = 10_000;
-/// How many of the traces that were written are known, for spans that end later.
-const MOST_WRITTEN: usize = 64;
-
-/// The longest text before the lines of a deep trace, in bytes.
-const MOST_BEFORE: usize = 160;
+/// How many bytes of spans wait for the ends of the spans around them.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// What a span takes beside its texts, about.
+const SPAN_BYTES: usize = 200;
+/// The longest prefix of a line of a deep tree, in bytes.
+const MOST_PREFIX: usize = 160;
 /// The number of decimal places of a second.
 const DIGITS: usize = 6;
 
-/// The spans that wait, by the id of their trace.
+/// The spans that have ended within one that has not. A span ends after those within it.
 #[derive(Default)]
 pub(super) struct Trees {
-    waiting: HashMap<u128, Vec<Node>>,
-    /// The traces that wait, the oldest first.
-    order: VecDeque<u128>,
-    written: VecDeque<u128>,
-    count: usize,
+    nodes: HashMap<u64, Node>,
+    /// The ids of the spans that wait, by that of the span around them.
+    below: HashMap<u64, Vec<u64>>,
+    /// The ids in the order in which the spans have ended.
+    order: VecDeque<u64>,
+    bytes: usize,
 }
 
 /// A span that has ended.
 pub(super) struct Node {
+    trace: u128,
     id: u64,
+    /// The id of the span around it, or zero.
     parent: u64,
     start: UnixTime,
     end: UnixTime,
     text: String,
     events: Vec<(UnixTime, String)>,
+    /// Whether the levels of the sink accept the span.
+    is_shown: bool,
 }
 
 impl Trees {
-    /// Adds a span, and appends its trace if the span is the first one of it.
-    pub(super) fn add(&mut self, trace: u128, node: Node, to: &mut Vec<u8>) {
-        if self.written.contains(&trace) {
-            return write(to, trace, &[node]);
+    /// Adds a span. If no span is around it, returns the tree.
+    pub(super) fn add(&mut self, node: Node) -> String {
+        let (id, parent) = (node.id, node.parent);
+        // The spans within one that is not shown stand in its place.
+        let here =
+            if node.is_shown { vec![id] } else { self.below.remove(&id).unwrap_or_default() };
+        if node.is_shown {
+            self.bytes += node.bytes();
+            self.order.push_back(id);
+            self.nodes.insert(id, node);
         }
-        let is_first = node.parent == 0;
-        let nodes = self.waiting.entry(trace).or_insert_with(|| {
-            self.order.push_back(trace);
-            Vec::new()
-        });
-        nodes.push(node);
-        self.count += 1;
-        if is_first {
-            self.write(trace, to);
+        if parent == 0 {
+            return self.take(here);
         }
-        while self.count > MOST_WAITING {
-            let Some(&oldest) = self.order.front() else { return };
-            self.write(oldest, to);
+        if !here.is_empty() {
+            self.below.entry(parent).or_default().extend(here);
         }
+        if self.bytes > MOST_BYTES { self.take_oldest() } else { String::new() }
     }
 
-    fn write(&mut self, trace: u128, to: &mut Vec<u8>) {
-        self.order.retain(|other| *other != trace);
-        let Some(nodes) = self.waiting.remove(&trace) else { return };
-        self.count -= nodes.len();
-        if self.written.len() == MOST_WRITTEN {
-            self.written.pop_front();
+    /// Returns the trees of all spans that wait, since no further ones come.
+    pub(super) fn take_all(&mut self) -> String {
+        let mut all = String::new();
+        while !self.nodes.is_empty() {
+            all += &self.take_oldest();
         }
-        self.written.push_back(trace);
-        write(to, trace, &nodes);
+        *self = Self::default();
+        all
     }
-}
 
-/// A line of a tree: an event, or a span.
-enum Line<'a> {
-    Event(UnixTime, &'a str),
-    Span(&'a Node),
-}
-
-impl Line<'_> {
-    const fn start(&self) -> UnixTime {
-        match self {
-            Self::Event(time, _) => *time,
-            Self::Span(node) => node.start,
-        }
-    }
-}
-
-/// Appends the spans of a trace. A trace may be as deep as it has spans, so nothing calls itself.
-fn write(to: &mut Vec<u8>, trace: u128, nodes: &[Node]) {
-    let ids: HashSet<_> = nodes.iter().map(|node| node.id).collect();
-    let mut below: HashMap<u64, Vec<Line<'_>>> = HashMap::new();
-    let mut roots = Vec::new();
-    for node in nodes {
-        let events = node.events.iter().map(|(time, text)| Line::Event(*time, text));
-        below.entry(node.id).or_default().extend(events);
-        let is_below = node.parent != node.id && ids.contains(&node.parent);
-        let lines = if is_below { below.entry(node.parent).or_default() } else { &mut roots };
-        lines.push(Line::Span(node));
-    }
-    let Some(start) = roots.iter().map(Line::start).min() else { return };
-    let mut text = String::new();
-    rfc3339::with_text_digits(start, DIGITS, |time| {
-        let _written = writeln!(text, "{time} trace {trace:032x}");
-    });
-    // The next line is the last one, with the text that precedes it, and that of the lines below.
-    let mut stack = Vec::new();
-    push(&mut stack, roots, "", |_| ("", ""));
-    while let Some((line, branch, further)) = stack.pop() {
-        let began = format!("{:.1?}", since(start, line.start()));
-        let (took, shown) = match line {
-            Line::Event(_, event) => (String::new(), event),
-            Line::Span(node) => (format!("{:.1?}", since(node.start, node.end)), &*node.text),
+    /// Returns the tree with the span that has waited longest.
+    fn take_oldest(&mut self) -> String {
+        let mut top = loop {
+            match self.order.pop_front() {
+                Some(id) if self.nodes.contains_key(&id) => break id,
+                Some(_) => {}
+                None => return String::new(),
+            }
         };
-        let _written = writeln!(text, "{began:>10}{took:>10} {branch}{shown}");
-        if let Line::Span(node) = line {
-            let lines = below.remove(&node.id).unwrap_or_default();
-            push(&mut stack, lines, &further, |is_last| {
-                if is_last { ("└ ", "  ") } else { ("├ ", "│ ") }
-            });
+        while let Some(above) = self.nodes.get(&top).map(|node| node.parent) {
+            if !self.nodes.contains_key(&above) {
+                break;
+            }
+            top = above;
         }
+        self.take(vec![top])
     }
-    to.extend_from_slice(text.as_bytes());
+
+    /// Takes spans and what is within them, and returns their lines.
+    fn take(&mut self, tops: Vec<u64>) -> String {
+        let mut text = String::new();
+        let first = tops.iter().filter_map(|id| self.nodes.get(id)).min_by_key(|node| node.start);
+        let Some(&Node { trace, start, .. }) = first else { return text };
+        rfc3339::with_text_digits(start, DIGITS, |time| {
+            let _written = writeln!(text, "{time} trace {trace:032x}");
+        });
+        let tops = tops.into_iter().filter_map(|id| self.line(id)).collect();
+        // A trace may be as deep as it has spans, so nothing calls itself.
+        let mut stack = Vec::new();
+        push(&mut stack, tops, None);
+        while let Some(Prefixed { line, own, below }) = stack.pop() {
+            let began = format!("{:.1?}", since(start, line.start));
+            let took = line.took.map(|took| format!("{took:.1?}")).unwrap_or_default();
+            let _written = writeln!(text, "{began:>10}{took:>10} {own}{}", line.text);
+            let spans = self.below.remove(&line.span).unwrap_or_default();
+            let mut lines: Vec<_> = spans.into_iter().filter_map(|id| self.line(id)).collect();
+            lines.extend(line.events.into_iter().map(|(start, text)| Line {
+                start,
+                text,
+                ..Line::default()
+            }));
+            push(&mut stack, lines, Some(&below));
+        }
+        // Seldom, since each look is at all that wait.
+        if self.order.len() > 2 * self.nodes.len() + 64 {
+            self.order.retain(|id| self.nodes.contains_key(id));
+        }
+        text
+    }
+
+    /// Takes a span as a line.
+    fn line(&mut self, id: u64) -> Option<Line> {
+        let node = self.nodes.remove(&id)?;
+        self.bytes -= node.bytes();
+        let took = Some(since(node.start, node.end));
+        Some(Line { start: node.start, took, span: id, text: node.text, events: node.events })
+    }
 }
 
-/// Adds lines to the stack, the first one last. `ends` returns what a line has behind `before`, and
-/// what the lines below it have there.
-fn push<'a>(
-    stack: &mut Vec<(Line<'a>, String, String)>,
-    mut lines: Vec<Line<'a>>,
-    before: &str,
-    ends: impl Fn(bool) -> (&'static str, &'static str),
-) {
-    lines.sort_by_key(Line::start);
+/// A line of a tree: a span, or an event.
+#[derive(Default)]
+struct Line {
+    start: UnixTime,
+    took: Option<Duration>,
+    /// The id of the span, or zero.
+    span: u64,
+    text: String,
+    events: Vec<(UnixTime, String)>,
+}
+
+/// A line with its own prefix, and the prefix of the lines below it.
+struct Prefixed {
+    line: Line,
+    own: String,
+    below: String,
+}
+
+/// Adds lines to the stack, the first one last. The lines at the top have no prefix.
+fn push(stack: &mut Vec<Prefixed>, mut lines: Vec<Line>, prefix: Option<&str>) {
+    lines.sort_by_key(|line| line.start);
     for (at, line) in lines.into_iter().rev().enumerate() {
-        let (here, further) = ends(at == 0);
-        let further = if before.len() < MOST_BEFORE { further } else { "" };
-        stack.push((line, format!("{before}{here}"), format!("{before}{further}")));
+        let (own, below) = match prefix {
+            None => (String::new(), String::new()),
+            Some(prefix) => {
+                let (own, below) = if at == 0 { ("└ ", "  ") } else { ("├ ", "│ ") };
+                let below = if prefix.len() < MOST_PREFIX { below } else { "" };
+                (format!("{prefix}{own}"), format!("{prefix}{below}"))
+            }
+        };
+        stack.push(Prefixed { line, own, below });
     }
 }
 
@@ -155,14 +181,16 @@ impl Node {
     pub(super) fn new(span: &Span<'_>, levels: &Levels) -> Option<Self> {
         let start = span.begin()?;
         let mut node = Self {
+            trace: span.context.trace,
             id: span.context.span,
             parent: span.parent(),
             start: span.start,
             end: span.end,
             text: String::new(),
             events: Vec::new(),
+            is_shown: levels.enabled(start.level, start.target),
         };
-        let mut name = start.name.to_owned();
+        let mut name = Value::Str(start.name).to_string();
         let last = span.last_values();
         for (at, item) in span.items().enumerate() {
             match item {
@@ -179,13 +207,18 @@ impl Node {
         Some(node)
     }
 
+    fn bytes(&self) -> usize {
+        let events: usize = self.events.iter().map(|(_, text)| text.len()).sum();
+        SPAN_BYTES + self.text.len() + events
+    }
+
     /// Appends the fields of a part, but for those that tell OpenTelemetry the name and the kind.
     fn fields(&mut self, part: &SpanPart<'_>, name: &mut String, is_last: impl Fn(&str) -> bool) {
         let Some(fields) = part.span_fields() else { return };
         let visited = fields.visit_own(&mut |key, value| {
             match value {
                 _ if !is_last(key) => {}
-                Value::Str(text) if key == "otel.name" => text.clone_into(name),
+                Value::Str(_) if key == "otel.name" => *name = value.to_string(),
                 _ if key.starts_with("otel.") => {}
                 value => field(&mut self.text, key, value),
             }
@@ -196,8 +229,8 @@ impl Node {
 }
 
 fn text_of(event: &Frame<'_>) -> String {
-    let message = Value::Str(event.message);
-    let mut text = format!("{:>5} {}: {message}", event.level.name(), event.target);
+    let [target, message] = [event.target, event.message].map(Value::Str);
+    let mut text = format!("{:>5} {target}: {message}", event.level.name());
     let visited = event.fields.visit_own(&mut |key, value| {
         field(&mut text, key, value);
         Ok(())
@@ -211,6 +244,7 @@ fn field(to: &mut String, key: &str, value: Value<'_>) {
     let key = Value::Str(key);
     let _written = match value {
         Value::Str(text) => write!(to, " {key}={text:?}"),
+        Value::Json(json) => write!(to, " {key}={}", Value::Str(json)),
         value => write!(to, " {key}={value}"),
     };
 }
@@ -221,24 +255,24 @@ mod tests {
 
     fn node(id: u64, parent: u64, start: u64, end: u64) -> Node {
         Node {
+            trace: 10,
             id,
             parent,
             start: UnixTime::from_nanos(start * 1_000),
             end: UnixTime::from_nanos(end * 1_000),
             text: format!("span {id}"),
             events: Vec::new(),
+            is_shown: true,
         }
     }
 
-    /// Returns what each added span has written.
-    fn written(trees: &mut Trees, nodes: impl IntoIterator<Item = (u128, Node)>) -> Vec<String> {
-        let mut written = Vec::new();
-        for (trace, node) in nodes {
-            let mut to = Vec::new();
-            trees.add(trace, node, &mut to);
-            written.push(String::from_utf8(to).unwrap());
-        }
-        written
+    fn hidden(node: Node) -> Node {
+        Node { is_shown: false, ..node }
+    }
+
+    /// Returns the lines of a tree without their times.
+    fn lines(tree: &str) -> Vec<String> {
+        tree.lines().skip(1).map(|line| line.chars().skip(21).collect()).collect()
     }
 
     #[test]
@@ -254,35 +288,62 @@ mod tests {
    500.0µs           │   └  WARN db: slow
      2.0ms   400.0µs └ span 4
 ";
-        let written = written(&mut Trees::default(), spans.map(|span| (10, span)));
-        assert_eq!(written, ["", "", "", tree]);
+        let mut trees = Trees::default();
+        assert_eq!(spans.map(|span| trees.add(span)), ["", "", "", tree]);
+        assert!(trees.nodes.is_empty() && trees.below.is_empty());
+        assert_eq!(trees.bytes, 0);
     }
 
     #[test]
-    fn a_span_that_ends_later_is_written_alone() {
+    fn two_requests_of_one_trace_have_a_tree_each() {
         let mut trees = Trees::default();
-        let spans = [node(1, 0, 0, 10), node(2, 1, 5, 20)];
-        let written = written(&mut trees, spans.map(|span| (1, span)));
-        assert!(written[1].contains("span 2") && !written[1].contains("span 1"), "{written:?}");
-        assert_eq!((trees.count, trees.order.len()), (0, 0));
+        let spans = [node(3, 1, 5, 6), node(4, 2, 5, 6), node(1, 0, 0, 10), node(2, 0, 0, 10)];
+        let trees = spans.map(|span| lines(&trees.add(span)));
+        assert_eq!(trees[2..], [["span 1", "└ span 3"], ["span 2", "└ span 4"]]);
+    }
+
+    #[test]
+    fn spans_within_one_that_is_not_shown_stand_in_its_place() {
+        let mut trees = Trees::default();
+        let spans = [node(4, 3, 4, 5), hidden(node(3, 2, 3, 6)), node(2, 1, 2, 7)];
+        let _nothing = spans.map(|span| trees.add(span));
+        let tree = trees.add(hidden(node(1, 0, 1, 8)));
+        assert_eq!(lines(&tree), ["span 2", "└ span 4"]);
+        assert_eq!(trees.add(hidden(node(1, 0, 1, 8))), "");
+    }
+
+    #[test]
+    fn what_waits_at_the_end_is_written() {
+        let mut trees = Trees::default();
+        let spans = [node(3, 2, 3, 4), node(2, 1, 2, 5), node(7, 6, 1, 2)];
+        assert_eq!(spans.map(|span| trees.add(span)), ["", "", ""]);
+        let all = trees.take_all();
+        assert_eq!(all.matches(" trace ").count(), 2, "{all}");
+        assert!(all.contains("└ span 3\n") && all.contains(" span 7\n"), "{all}");
+        assert_eq!(trees.take_all(), "");
     }
 
     #[test]
     fn a_deep_trace_is_written_with_a_bound_for_each_line() {
         let mut trees = Trees::default();
-        let spans = (0..9_000_u64).rev().map(|id| (1, node(id + 1, id, id, 20_000)));
-        let written = written(&mut trees, spans).concat();
-        assert_eq!(written.lines().count(), 1 + 9_000);
-        assert!(written.lines().all(|line| line.len() < MOST_BEFORE + 50));
+        let mut tree = String::new();
+        for id in (0..9_000).rev() {
+            tree += &trees.add(node(id + 1, id, id, 20_000));
+        }
+        assert_eq!(tree.lines().count(), 1 + 9_000);
+        assert!(tree.lines().all(|line| line.len() < MOST_PREFIX + 50));
     }
 
     #[test]
     fn what_waits_has_a_bound() {
         let mut trees = Trees::default();
-        let spans = (0..20_000_u64).map(|id| (u128::from(id / 4), node(id + 2, 1, id, id + 1)));
-        let written = written(&mut trees, spans);
-        assert_eq!(written.concat().matches("span ").count(), 20_000 - MOST_WAITING);
-        assert_eq!(trees.waiting.values().map(Vec::len).sum::<usize>(), MOST_WAITING);
-        assert_eq!(trees.written.len(), MOST_WRITTEN);
+        let each = node(100_000, 1, 0, 1).bytes();
+        let mut written = 0;
+        for id in 0..100_000_u64 {
+            written += lines(&trees.add(node(100_000 + id, 1_000_000 + id, id, id + 1))).len();
+            assert!(trees.bytes <= MOST_BYTES + each);
+        }
+        assert_eq!(written + trees.nodes.len(), 100_000);
+        assert!(written > 0 && trees.order.len() <= 2 * trees.nodes.len() + 64);
     }
 }
