@@ -11,3 +11,4 @@ pub mod tail;
 pub mod threads;
 mod timed;
 pub mod traces;
+pub mod trees;

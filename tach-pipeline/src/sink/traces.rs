@@ -1,11 +1,8 @@
 //! Traces for people: the spans of each as a tree, with their times.
 
-mod tree;
-
 use core::any::Any;
 use std::sync::Arc;
 
-use self::tree::{Node, Trees};
 use super::any_format::AnyFormat;
 use super::content::Content;
 use super::content::signals::WriteTraces;
@@ -16,6 +13,7 @@ use crate::faults::Faults;
 use crate::filter::Levels;
 use crate::frame::Wanted;
 use crate::spans::span::{MOST_EVENTS, Span};
+use crate::spans::trees::Trees;
 use crate::stats::Items;
 use crate::sync::Lock;
 
@@ -116,7 +114,7 @@ impl WriteTraces for Gathered {
     }
 
     fn add(&self, span: &Span<'_>, levels: &Levels) -> String {
-        Node::new(span, levels).map(|node| self.0.lock().add(node)).unwrap_or_default()
+        self.0.lock().add(span, &|level, target| levels.enabled(level, target))
     }
 
     fn rest(&self) -> String {

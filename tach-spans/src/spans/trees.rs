@@ -9,9 +9,9 @@ use tach_core::adapter::rfc3339;
 use tach_log::Value;
 use tach_log::adapter::Fields as _;
 
-use crate::filter::Levels;
-use crate::frame::{Frame, SpanPart};
-use crate::spans::span::{Item, Span};
+use super::span::{Item, Span};
+use tach_record::frame::{Frame, SpanPart};
+use tach_record::level::Level;
 
 /// How many bytes of spans wait for the ends of the spans around them.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
@@ -23,8 +23,8 @@ const MOST_PREFIX: usize = 160;
 const DIGITS: usize = 6;
 
 /// The spans that have ended within one that has not. A span ends after those within it.
-#[derive(Default)]
-pub(super) struct Trees {
+#[derive(Debug, Default)]
+pub struct Trees {
     nodes: HashMap<u64, Node>,
     /// The ids of the spans that wait, by that of the span around them.
     below: HashMap<u64, Vec<u64>>,
@@ -34,7 +34,8 @@ pub(super) struct Trees {
 }
 
 /// A span that has ended.
-pub(super) struct Node {
+#[derive(Debug)]
+struct Node {
     trace: u128,
     id: u64,
     /// The id of the span around it, or zero.
@@ -43,13 +44,17 @@ pub(super) struct Node {
     end: UnixTime,
     text: String,
     events: Vec<(UnixTime, String)>,
-    /// Whether the levels of the sink accept the span.
+    /// Whether the span is accepted.
     is_shown: bool,
 }
 
 impl Trees {
-    /// Adds a span. If no span is around it, returns the tree.
-    pub(super) fn add(&mut self, node: Node) -> String {
+    /// Adds a span with the events that `accepts` accepts. If no span is around it, returns the tree.
+    pub fn add(&mut self, span: &Span<'_>, accepts: &dyn Fn(Level, &str) -> bool) -> String {
+        Node::new(span, accepts).map(|node| self.add_node(node)).unwrap_or_default()
+    }
+
+    fn add_node(&mut self, node: Node) -> String {
         let (id, parent) = (node.id, node.parent);
         // The spans within one that is not shown stand in its place.
         let here =
@@ -69,7 +74,7 @@ impl Trees {
     }
 
     /// Returns the trees of all spans that wait, since no further ones come.
-    pub(super) fn take_all(&mut self) -> String {
+    pub fn take_all(&mut self) -> String {
         let mut all = String::new();
         while !self.nodes.is_empty() {
             all += &self.take_oldest();
@@ -177,8 +182,8 @@ fn since(earlier: UnixTime, later: UnixTime) -> Duration {
 }
 
 impl Node {
-    /// Returns the span with the events that the levels accept, or `None` if its start is unknown.
-    pub(super) fn new(span: &Span<'_>, levels: &Levels) -> Option<Self> {
+    /// Returns the span with the events that `accepts` accepts, or `None` if its start is unknown.
+    fn new(span: &Span<'_>, accepts: &dyn Fn(Level, &str) -> bool) -> Option<Self> {
         let start = span.begin()?;
         let mut node = Self {
             trace: span.context.trace,
@@ -188,7 +193,7 @@ impl Node {
             end: span.end,
             text: String::new(),
             events: Vec::new(),
-            is_shown: levels.enabled(start.level, start.target),
+            is_shown: accepts(start.level, start.target),
         };
         let mut name = Value::Str(start.name).to_string();
         let last = span.last_values();
@@ -197,7 +202,7 @@ impl Node {
                 Item::Part(part) => {
                     node.fields(&part, &mut name, |key| !last.is_recorded_again(at, key));
                 }
-                Item::Event(event, time) if levels.enabled(event.level, event.target) => {
+                Item::Event(event, time) if accepts(event.level, event.target) => {
                     node.events.push((time, text_of(&event)));
                 }
                 Item::Event(..) => {}
@@ -289,7 +294,7 @@ mod tests {
      2.0ms   400.0µs └ span 4
 ";
         let mut trees = Trees::default();
-        assert_eq!(spans.map(|span| trees.add(span)), ["", "", "", tree]);
+        assert_eq!(spans.map(|span| trees.add_node(span)), ["", "", "", tree]);
         assert!(trees.nodes.is_empty() && trees.below.is_empty());
         assert_eq!(trees.bytes, 0);
     }
@@ -298,7 +303,7 @@ mod tests {
     fn two_requests_of_one_trace_have_a_tree_each() {
         let mut trees = Trees::default();
         let spans = [node(3, 1, 5, 6), node(4, 2, 5, 6), node(1, 0, 0, 10), node(2, 0, 0, 10)];
-        let trees = spans.map(|span| lines(&trees.add(span)));
+        let trees = spans.map(|span| lines(&trees.add_node(span)));
         assert_eq!(trees[2..], [["span 1", "└ span 3"], ["span 2", "└ span 4"]]);
     }
 
@@ -306,17 +311,17 @@ mod tests {
     fn spans_within_one_that_is_not_shown_stand_in_its_place() {
         let mut trees = Trees::default();
         let spans = [node(4, 3, 4, 5), hidden(node(3, 2, 3, 6)), node(2, 1, 2, 7)];
-        let _nothing = spans.map(|span| trees.add(span));
-        let tree = trees.add(hidden(node(1, 0, 1, 8)));
+        let _nothing = spans.map(|span| trees.add_node(span));
+        let tree = trees.add_node(hidden(node(1, 0, 1, 8)));
         assert_eq!(lines(&tree), ["span 2", "└ span 4"]);
-        assert_eq!(trees.add(hidden(node(1, 0, 1, 8))), "");
+        assert_eq!(trees.add_node(hidden(node(1, 0, 1, 8))), "");
     }
 
     #[test]
     fn what_waits_at_the_end_is_written() {
         let mut trees = Trees::default();
         let spans = [node(3, 2, 3, 4), node(2, 1, 2, 5), node(7, 6, 1, 2)];
-        assert_eq!(spans.map(|span| trees.add(span)), ["", "", ""]);
+        assert_eq!(spans.map(|span| trees.add_node(span)), ["", "", ""]);
         let all = trees.take_all();
         assert_eq!(all.matches(" trace ").count(), 2, "{all}");
         assert!(all.contains("└ span 3\n") && all.contains(" span 7\n"), "{all}");
@@ -328,7 +333,7 @@ mod tests {
         let mut trees = Trees::default();
         let mut tree = String::new();
         for id in (0..9_000).rev() {
-            tree += &trees.add(node(id + 1, id, id, 20_000));
+            tree += &trees.add_node(node(id + 1, id, id, 20_000));
         }
         assert_eq!(tree.lines().count(), 1 + 9_000);
         assert!(tree.lines().all(|line| line.len() < MOST_PREFIX + 50));
@@ -340,7 +345,7 @@ mod tests {
         let each = node(100_000, 1, 0, 1).bytes();
         let mut written = 0;
         for id in 0..100_000_u64 {
-            written += lines(&trees.add(node(100_000 + id, 1_000_000 + id, id, id + 1))).len();
+            written += lines(&trees.add_node(node(100_000 + id, 1_000_000 + id, id, id + 1))).len();
             assert!(trees.bytes <= MOST_BYTES + each);
         }
         assert_eq!(written + trees.nodes.len(), 100_000);
