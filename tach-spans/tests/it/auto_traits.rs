@@ -15,7 +15,7 @@ assert_implements!(
     spans::kept::Kept, spans::open::Spans, spans::slow::Slow, spans::span::Dropped,
     spans::span::LastValues<'_>, spans::span::Span<'_>, spans::status::Code,
     spans::status::Status, spans::tail::waiting::WaitingTraces, spans::tail::Tail,
-    spans::threads::Threads, spans::traces::Traces,
+    spans::threads::Threads, spans::traces::Traces, spans::trees::Trees,
     trace::current::Innermost, trace::layers::Keys, trace::layers::Layers,
     trace::sampling::Callers, trace::sampling::Sampling, trace::slots::Closing, trace::slots::Start,
     trace::slots::Number, trace::slots::Open, trace::w3c::TraceContext, trace::Contexts,
