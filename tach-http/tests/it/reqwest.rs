@@ -154,7 +154,8 @@ fn errors_that_are_wrapped_have_no_query() {
         |error: reqwest::Error| -> BoxError { Transparent(error.into()).into() };
     let io = |error: reqwest::Error| std::io::Error::other(error);
     let no_text = core::any::type_name::<Transparent>();
-    let mut all = vec![
+    let mut all = Vec::new();
+    all.extend([
         (
             "connect",
             one(spans(async {
@@ -180,7 +181,7 @@ fn errors_that_are_wrapped_have_no_query() {
                 layer().layer(client).oneshot(closed()).await.unwrap_err();
             })),
         ),
-    ];
+    ]);
     #[cfg(feature = "reqwest-middleware")]
     {
         use reqwest_middleware::{ClientBuilder, Error};
