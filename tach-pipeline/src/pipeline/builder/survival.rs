@@ -76,29 +76,28 @@ impl Options {
 }
 
 impl Builder {
-    /// Keeps the queues in a mapped file in `folder`, so that the records in them outlive the
-    /// process.
+    /// Keeps the queues in a mapped file in `folder`, so that their records outlive the process.
     ///
     /// # Guarantees
     ///
-    /// A record whose call has returned is in each log after the next start of the program,
-    /// whatever ended the process. The next pipeline with the folder passes it on first, with the
-    /// field `recovered_pid`, behind a record that says what is lost.
+    /// A record whose call has returned is in each log after the next start, whatever ended the
+    /// process. The next pipeline with the folder passes it on first, with the field
+    /// `recovered_pid`, behind a record that says what is lost.
     ///
-    /// What a sink had written may come again, so marked. If the only sink is a regular file, it
-    /// does not, unless the death cut the write or the file was rotated. A collector gets its
-    /// oldest 256 KiB of each signal, behind a record that it may have them already. A [flight
-    /// recorder](Self::flight_recorder) writes the newest 3 MiB of what the one before had kept.
-    /// Spans that were open, or in the queues, are lost.
+    /// What a sink had written may come again, so marked: not to an only sink that is a regular
+    /// file, unless the death cut the write or the file was rotated. A collector gets its oldest
+    /// 256 KiB of each signal, behind a record that it may have them. A [flight
+    /// recorder](Self::flight_recorder) writes the newest 3 MiB of the one before. Spans that were
+    /// open or queued are lost.
     ///
     /// Exceptions:
     ///
     /// - Power loss.
     /// - Full queues of a sink that fails, 64 MiB, or 1,024 threads: the rest is in memory.
     /// - More than four files that wait: the oldest are counted.
-    /// - Memory that the program overwrites, children that share memory (`CLONE_VM`), and a file
-    ///   that somebody deletes or cuts: the log goes on, and another file follows, without what the
-    ///   flight recorder had kept before.
+    /// - Memory that the program overwrites, and children that share memory (`CLONE_VM`).
+    /// - A file that somebody deletes or cuts: another file follows, without what the flight
+    ///   recorder had kept.
     ///
     /// # The folder
     ///
@@ -109,14 +108,13 @@ impl Builder {
     /// # Errors
     ///
     /// [`build`](Self::build) fails with more than 16 sinks (a collector is one for each signal),
-    /// or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room,
-    /// the pipeline [reports](Self::on_incident) that, and tries again.
+    /// on NFS, FUSE or 9p, or if others have rights to the folder. Without room, the pipeline
+    /// [reports](Self::on_incident) that, and tries again.
     ///
     /// # Platform-specific behavior
     ///
-    /// With the feature `survive`. It works on Linux with 64 bits, from Linux 4.14 on; elsewhere
-    /// `build` fails. Its handler of SIGBUS passes on faults of others. One that the program
-    /// installs later must call it.
+    /// With the feature `survive`, on Linux 4.14 and later with 64 bits; elsewhere `build` fails.
+    /// Its handler of SIGBUS passes on faults of others. One that is installed later must call it.
     ///
     /// # Examples
     ///
