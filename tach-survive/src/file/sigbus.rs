@@ -104,18 +104,27 @@ impl Drop for Guarded {
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes the information with `SA_SIGINFO`.
     let info_of = unsafe { &*info };
-    // SAFETY: the field is plain bytes. If no fault raised the signal, they are no address, which
-    // is why `si_code` is checked below.
+    let is_fault = info_of.si_code > 0;
+    // SAFETY: the field is plain bytes. If no fault raised the signal, they are no address, and it
+    // is not used.
     let address = unsafe { info_of.si_addr() }.addr();
-    let range = RANGES.iter().find(|range| info_of.si_code > 0 && range.contains(address));
+    let range = RANGES.iter().find(|range| is_fault && range.contains(address));
     if range.is_some_and(|range| replace(range, address)) {
         return;
     }
-    if !BEFORE.get().is_some_and(|before| before.call(signal, info, context)) {
-        // Return with the default action set: the CPU repeats the access, which then ends the
-        // process.
-        // SAFETY: the action needs no handler.
-        unsafe { libc::signal(SIGBUS, libc::SIG_DFL) };
+    // The kernel ignores no fault.
+    let is_over =
+        |before: &Action| before.call(signal, info, context) || !is_fault && before.is_ignored();
+    if BEFORE.get().is_some_and(is_over) {
+        return;
+    }
+    // Return with the default action set: the CPU repeats the access, which then ends the process.
+    // SAFETY: the action needs no handler.
+    unsafe { libc::signal(SIGBUS, libc::SIG_DFL) };
+    if !is_fault {
+        // The signal is blocked here, and comes when this function returns.
+        // SAFETY: the call takes and returns no pointer.
+        unsafe { libc::raise(SIGBUS) };
     }
 }
 
@@ -129,4 +138,35 @@ fn replace(range: &Range, address: usize) -> bool {
     // SAFETY: the page is one of the range's mapping, whose contents are lost.
     let mapped = unsafe { libc::mmap(start, page, access, flags, -1, 0) };
     mapped != libc::MAP_FAILED
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::{env, process::Command};
+
+    use super::*;
+
+    const CHILD: &str = "TACH_SIGBUS_BEFORE";
+
+    /// Another process may send it.
+    #[test]
+    fn a_signal_without_a_fault_does_what_it_did_before() {
+        if let Ok(before) = env::var(CHILD) {
+            let before = before.parse().unwrap();
+            // SAFETY: the action needs no handler.
+            unsafe { libc::signal(SIGBUS, before) };
+            let _guarded = Guarded::new(1 << 20, 1).unwrap();
+            // SAFETY: the call takes and returns no pointer.
+            unsafe { libc::raise(SIGBUS) };
+            assert!(Action::of(SIGBUS).unwrap().is(on_fault));
+            return;
+        }
+        for (before, ended_by) in [(libc::SIG_DFL, Some(SIGBUS)), (libc::SIG_IGN, None)] {
+            let mut child = Command::new(env::current_exe().unwrap());
+            child.arg("a_signal_without_a_fault").env(CHILD, before.to_string());
+            let status = child.output().unwrap().status;
+            assert_eq!((status.signal(), status.success()), (ended_by, ended_by.is_none()));
+        }
+    }
 }
