@@ -2,7 +2,7 @@
 //! or when there is room for one again.
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
@@ -59,8 +59,10 @@ impl Current {
         }
         self.store.store(Some(Arc::clone(&store)));
         // ORDERING: SeqCst, with the one in `dropped`: either that call finds the new file, or its
-        // count is read here.
-        store.raise_lost(self.lost.load(Ordering::SeqCst));
+        // count is read here. The orderings of arc-swap alone promise neither.
+        fence(Ordering::SeqCst);
+        // ORDERING: Relaxed, behind the fence.
+        store.raise_lost(self.lost.load(Ordering::Relaxed));
         Ok(())
     }
 
@@ -124,9 +126,11 @@ impl RingFile for Current {
     }
 
     fn dropped(&self, count: u64) {
+        // ORDERING: Relaxed, before the fence.
+        let lost = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         // ORDERING: SeqCst, with the one in `open`, which stores the file first: either this call
         // finds the file, or `open` reads the count.
-        let lost = self.lost.fetch_add(count, Ordering::SeqCst) + count;
+        fence(Ordering::SeqCst);
         self.with(|store| store.raise_lost(lost));
     }
 
