@@ -21,7 +21,7 @@ pub(super) struct DeadFiles {
     lanes: Vec<Named>,
     current: Option<Reading>,
     /// The files of which all was passed on, and how many of them when that was last marked.
-    over: Vec<Dead>,
+    over: Vec<Reading>,
     marked: usize,
 }
 
@@ -79,7 +79,10 @@ impl DeadFiles {
                 Reading::new(dead)?
             };
             match reading.next(now, &self.lanes).map_err(|why| reading.dead.skipped(why))? {
-                None => self.over.push(reading.dead),
+                None => {
+                    reading.marked = reading.mark();
+                    self.over.push(reading);
+                }
                 piece => {
                     self.current = Some(reading);
                     return Ok(piece);
@@ -100,7 +103,11 @@ impl DeadFiles {
     /// the files in which that can't be noted.
     pub(super) fn note(&mut self) -> Vec<Skipped> {
         let removed = self.over.drain(..mem::take(&mut self.marked));
-        let removed = removed.map(|dead| dead.remove().map_err(|why| dead.skipped(why)));
+        // A file may stay for its recording, and its records must not come again.
+        let removed = removed.map(|mut it| {
+            let removed = it.note().and_then(|()| it.dead.remove());
+            removed.map_err(|why| it.dead.skipped(why))
+        });
         let current = self.current.iter_mut();
         let noted = current.map(|it| it.note().map_err(|why| it.dead.skipped(why)));
         removed.chain(noted).filter_map(Result::err).collect()
