@@ -67,10 +67,10 @@ pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<OnFault>) -> io:
     let lost = surplus.iter().map(|(_, lost)| *lost).fold(0, u64::saturating_add);
     // The count is in a file before the records are in none.
     current.dropped(lost);
-    for (dead, lost) in surplus {
+    for (name, lost) in surplus {
         let why = format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
-        let why = dead.remove().err().unwrap_or_else(|| io::Error::other(why));
-        skipped.push(dead.skipped(why));
+        let removed = dead::give_up(&folder, &name);
+        skipped.push((name, removed.err().unwrap_or_else(|| io::Error::other(why))));
     }
     if opened.is_err() {
         // There may be room now.

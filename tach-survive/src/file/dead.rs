@@ -48,8 +48,9 @@ pub(super) type Skipped = (OsString, io::Error);
 pub(super) struct Found {
     /// In the order in which their pipelines were built.
     pub(super) dead: Vec<Dead>,
-    /// More files than may be there, and how many records each of them has.
-    pub(super) surplus: Vec<(Dead, u64)>,
+    /// The names of more files than may be there, and how many records each of them has. They are
+    /// closed: a process may have only so many open.
+    pub(super) surplus: Vec<(OsString, u64)>,
     pub(super) skipped: Vec<Skipped>,
 }
 
@@ -64,7 +65,7 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
     let mut found = Found::default();
     for name in folder.names()?.into_iter().filter(|name| owner::id_of(name).is_some()) {
         match look(folder, &name, to) {
-            Ok(dead) => found.dead.extend(dead),
+            Ok(dead) => found.extend(dead),
             // A file that another process has removed needs no recovery.
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
             Err(why) => {
@@ -75,13 +76,32 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
             }
         }
     }
-    found.dead.sort_by_key(|dead| dead.started);
-    let too_many = found.dead.len().saturating_sub(MOST_FILES);
-    for dead in found.dead.drain(..too_many) {
-        let lost = dead.image().map_or(0, |it| contents::summary(&it, it.left()).all());
-        found.surplus.push((dead, lost));
-    }
     Ok(found)
+}
+
+impl Found {
+    /// Adds a file, and closes the oldest one if they are too many.
+    fn extend(&mut self, dead: Option<Dead>) {
+        self.dead.extend(dead);
+        self.dead.sort_by_key(|dead| dead.started);
+        if self.dead.len() > MOST_FILES {
+            let oldest = self.dead.remove(0);
+            let lost = oldest.image().map_or(0, |it| contents::summary(&it, it.left()).all());
+            self.surplus.push((oldest.name.clone(), lost));
+        }
+    }
+}
+
+/// Removes a file of which nothing is to be passed on. Call under the lock of the folder.
+///
+/// # Errors
+///
+/// If that fails.
+pub(super) fn give_up(folder: &PrivateFolder, name: &OsStr) -> io::Result<()> {
+    // If the file can't be removed, a later process must not pass on what was counted.
+    let all = u64::MAX.to_ne_bytes();
+    folder.open(name)?.write_all_at(&all, head::TAKEN as u64)?;
+    folder.remove(name)
 }
 
 /// Opens a file, unless a process uses it or it is another program's. Looks what became of its last

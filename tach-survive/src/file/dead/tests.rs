@@ -184,8 +184,19 @@ fn few_files_stay_and_the_others_are_counted() {
         (found.surplus.iter().map(|(_, lost)| lost).sum::<u64>(), found.surplus.len()),
         (3 * (RECORDS as u64 + 2), 3)
     );
-    found.surplus.iter().for_each(|(dead, _)| dead.remove().unwrap());
+    let folder_of = PrivateFolder::make(&folder.0).unwrap();
+    found.surplus.iter().for_each(|(name, _)| give_up(&folder_of, name).unwrap());
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
+}
+
+/// No more are mapped at a time than a process may have.
+#[test]
+fn any_number_of_files_is_found() {
+    let folder = Folder::new("hundred");
+    (0..100).for_each(|id| drop(folder.add(id, &[])));
+    let found = folder.find();
+    assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+    assert_eq!((found.dead.len(), found.surplus.len()), (MOST_FILES, 100 - MOST_FILES));
 }
 
 /// Processes that had written all of their records leave no room to those that had not.
