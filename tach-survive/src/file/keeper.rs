@@ -14,6 +14,7 @@ use super::dead::{Dead, MOST_FILES, Skipped};
 use super::recorder;
 use super::recovery::DeadFiles;
 use super::reports;
+use super::store::Store;
 use tach_sinks::adapter::Named;
 
 /// How long records stay in the queues for a sink that is slow, if the queues have no room for
@@ -65,6 +66,9 @@ pub(super) struct FileKeeper {
     lost: [u64; 2],
     /// When the file was last looked for, and when one was last created.
     looked: [Instant; 2],
+    /// The file at the last question whether it is whole. If another one has taken its place since,
+    /// the records that are read next may still be of this one.
+    asked: Option<Arc<Store>>,
 }
 
 impl FileKeeper {
@@ -90,6 +94,7 @@ impl FileKeeper {
             full_since: None,
             lost: [lost, 0],
             looked: [Instant::now(); 2],
+            asked: None,
         }
     }
 
@@ -154,7 +159,9 @@ impl Keeper for FileKeeper {
     }
 
     fn is_whole(&mut self) -> bool {
-        let is_whole = !self.current.with(|store| store.is_cut());
+        let store = self.current.store.load_full();
+        let is_whole = ![&self.asked, &store].into_iter().flatten().any(|store| store.is_cut());
+        self.asked = store;
         if !is_whole {
             // Backdate the last look, so that another file replaces the cut one at once.
             self.looked[0] = self.looked[0].checked_sub(LONGEST_WAIT).unwrap_or(self.looked[0]);
@@ -253,5 +260,39 @@ impl Keeper for FileKeeper {
         if is_written {
             self.current.with(|store| store.remove());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, process};
+
+    use tach_files::PrivateFolder;
+
+    use super::*;
+
+    /// What was in its rings is read after another file has taken its place.
+    #[test]
+    fn a_cut_file_is_seen_although_another_one_follows() {
+        let path = env::temp_dir().join(format!("tach-keeper-{}", process::id()));
+        let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+        for is_cut in [false, true] {
+            let current = Arc::new(Current::new(&folder, &[]));
+            current.open().unwrap();
+            let mut keeper = FileKeeper::new(&current, Default::default(), 0, Box::new(|_| ()));
+            assert!(keeper.is_whole());
+            let name = &folder.names().unwrap()[0];
+            if is_cut {
+                fs::File::options().write(true).open(path.join(name)).unwrap().set_len(9).unwrap();
+            } else {
+                folder.remove(name).unwrap();
+            }
+            keeper.looked[0] = keeper.looked[0].checked_sub(LONGEST_WAIT).unwrap();
+            assert!(current.renew(&mut keeper.looked).is_err());
+            assert_eq!(keeper.is_whole(), !is_cut);
+            assert!(keeper.is_whole());
+            current.with(|store| store.remove());
+        }
+        fs::remove_dir_all(path).unwrap();
     }
 }

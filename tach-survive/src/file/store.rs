@@ -152,10 +152,13 @@ impl Store {
     /// Returns whether somebody has cut the file, or its disk fails.
     pub(super) fn is_cut(&self) -> bool {
         // First: the file may grow meanwhile.
-        let length = self.room.lock().end as u64;
+        let room = self.room.lock();
+        let (length, was_cut) = (room.end as u64, room.is_cut);
+        drop(room);
         let reserved = if self.has_blocks { length } else { 0 };
         let found = self.owned.file().metadata();
-        self.memory.is_broken() || found.is_ok_and(|found| is_cut(&found, length, reserved))
+        let is_cut = found.is_ok_and(|found| is_cut(&found, length, reserved));
+        was_cut || is_cut || self.memory.is_broken()
     }
 
     /// Reserves a part of the file, and returns its place.
@@ -165,8 +168,9 @@ impl Store {
     /// If there is no room.
     fn reserve(&self, room: &mut Room, length: usize) -> io::Result<usize> {
         let start = room.reserve(self.owned.file(), length)?;
-        if self.has_blocks {
-            self.memory.set(head::RESERVED, room.end as u64);
+        if self.has_blocks || room.is_cut {
+            let reserved = if room.is_cut { u64::MAX } else { room.end as u64 };
+            self.memory.set(head::RESERVED, reserved);
         }
         Ok(start)
     }

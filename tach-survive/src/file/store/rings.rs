@@ -18,6 +18,8 @@ const LONG: usize = 32 * 1024;
 pub(super) struct Room {
     /// Where they end. All blocks before are reserved.
     pub(super) end: usize,
+    /// Whether the file was shorter than that when it grew.
+    pub(super) is_cut: bool,
     /// The number of entries of rings.
     rings: u32,
     /// Rings that no queue and no pool has.
@@ -39,7 +41,7 @@ struct RingPart {
 
 impl Room {
     pub(super) const fn new(end: usize) -> Self {
-        Self { end, rings: 0, free: Vec::new() }
+        Self { end, is_cut: false, rings: 0, free: Vec::new() }
     }
 
     /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
@@ -60,6 +62,9 @@ impl Room {
         if end > MOST_BYTES {
             return Err(io::ErrorKind::StorageFull.into());
         }
+        // The holes of a file that was cut get blocks at the next stores, as soon as it is long
+        // enough again, and nobody sees any more that the records in them are torn.
+        self.is_cut |= file.metadata()?.len() < start as u64;
         tach_files::reserve(file, start as u64, length as u64)?;
         self.end = end;
         Ok(start)
@@ -137,5 +142,28 @@ impl Part for RingPart {
 impl Drop for RingPart {
     fn drop(&mut self) {
         self.store.room.lock().free.push(self.free);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Stores give its holes blocks, and its length is right.
+    #[test]
+    fn a_file_that_was_cut_is_lost_although_it_has_grown() {
+        let (store, path) = Store::of_test("grows");
+        let first = store.ring(PAGE).unwrap();
+        let length = store.owned.file().metadata().unwrap().len();
+        store.owned.file().set_len(length - 1).unwrap();
+        let second = store.ring(PAGE).unwrap();
+        assert_eq!(store.owned.file().metadata().unwrap().len(), length + PAGE as u64);
+        assert!(store.is_lost());
+        // A later process sees it too.
+        assert_eq!(store.memory.get(head::RESERVED), u64::MAX);
+        drop((first, second, store));
+        fs::remove_dir_all(path).unwrap();
     }
 }
