@@ -107,14 +107,14 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`build`](Self::build) fails with more than 16 sinks (a collector is one for each signal),
-    /// on NFS, FUSE or 9p, or if others have rights to the folder. Without room, the pipeline
+    /// [`build`](Self::build) fails with more than 16 sinks (a collector is one a signal), on NFS,
+    /// FUSE or 9p, or if others have rights to the folder. Without room, the pipeline
     /// [reports](Self::on_incident) that, and tries again.
     ///
     /// # Platform-specific behavior
     ///
     /// With the feature `survive`, on Linux 4.14 and later with 64 bits; elsewhere `build` fails.
-    /// Its handler of SIGBUS passes on faults of others. One that is installed later must call it.
+    /// Its handler of SIGBUS passes others' faults on. One that is installed later must call it.
     ///
     /// # Examples
     ///
