@@ -199,8 +199,7 @@ pub(crate) fn child(way: &str) -> bool {
     let Some(end) = way.strip_prefix(PREFIX) else { return false };
     // Cores of a test are of no use.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
-    // Under `nohup` it is ignored, and the pipeline leaves such a signal alone.
-    handle(SIGHUP, libc::SIG_DFL);
+    use_defaults();
     match end {
         "an ignored SIGHUP" => handle(SIGHUP, libc::SIG_IGN),
         "an earlier handler of SIGABRT" => handle(SIGABRT, exits_with_7 as *const () as _),
@@ -260,6 +259,14 @@ extern "C" fn notes(_: c_int) {
 
 extern "C" fn exits_with_7(_: c_int) {
     low_level::exit(7);
+}
+
+/// Under `nohup`, or as a job of a shell in the background, a process ignores some of these
+/// signals, and the pipeline leaves such a signal alone.
+pub(crate) fn use_defaults() {
+    for signal in [SIGHUP, SIGINT, SIGQUIT] {
+        handle(signal, libc::SIG_DFL);
+    }
 }
 
 fn handle(signal: c_int, action: libc::sighandler_t) {

@@ -88,6 +88,7 @@ fn names(requests: &Requests) -> Vec<String> {
 }
 
 pub(crate) fn child(way: &str, endpoint: &str) {
+    crate::ends::use_defaults();
     if way.starts_with("terminated") {
         return serve_requests(way, endpoint);
     }

@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::raise;
 use test_support::test_of_this_program;
 
+use crate::support::signals::use_defaults;
 use crate::support::terminal::{Terminal, shown};
 
 const WAY: &str = "TACH_PIPELINE_INIT";
@@ -21,6 +22,7 @@ const FOREVER: Duration = Duration::from_secs(600);
 #[ignore = "sets the globals of its process"]
 fn child() {
     let Ok(way) = env::var(WAY) else { return };
+    use_defaults();
     tach_pipeline::init().unwrap();
     if way == "its own lines" {
         for number in 0..RECORDS {

@@ -1,6 +1,8 @@
 //! A sink in memory, and helpers.
 
 #[cfg(unix)]
+pub(crate) mod signals;
+#[cfg(unix)]
 pub(crate) mod terminal;
 
 use core::fmt;

@@ -42,6 +42,7 @@ pub(super) fn while_threads_log(pipeline: &Pipeline) {
 
 /// Raises a signal that the pipeline handles, without waiting for it.
 pub(super) fn after_all_is_logged(pipeline: &Pipeline, signal: i32, log: impl FnOnce()) {
+    crate::support::signals::use_defaults();
     pipeline.flush_on_signals().unwrap();
     log();
     raise(signal).unwrap();
