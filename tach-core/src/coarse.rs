@@ -200,8 +200,8 @@ impl Refresher {
     }
 
     fn spawn_on(published: &'static Published, interval: Duration) -> Result<Self, Error> {
-        // Registered after the thread was spawned, so that nothing is left if that fails. A refresh
-        // before the registration does nothing.
+        // Register after spawning the thread: if spawning fails, there is no registration to
+        // remove. A refresh before the registration does nothing.
         let refresh = || published.refresh(Reading::now);
         let thread = Periodic::spawn("tach-coarse", interval, refresh)?;
         FORKS.call_once(|| os::call_in_forked_children(forget_refreshers));

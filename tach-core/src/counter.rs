@@ -37,7 +37,7 @@ cfg_if! {
         mod riscv64;
         use riscv64 as back_end;
     } else if #[cfg(all(
-        // LFENCE came with SSE2.
+        // The back end needs LFENCE, which came with SSE2.
         any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
         any(target_os = "freebsd", target_os = "linux", windows),
     ))] {

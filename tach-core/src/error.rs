@@ -40,7 +40,7 @@ enum Kind {
         fault: Fault,
         position: usize,
     },
-    // Not a `Duration`, so that an error stays small.
+    // A `Duration` here would make every error larger.
     Exhausted {
         total_ns: u64,
     },

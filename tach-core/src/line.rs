@@ -88,16 +88,17 @@ impl Rate {
         let rate = self.q48 as i64;
         let inverse = (1_u128 << (64 + FRACTION_BITS - MORE_BITS)) as f64 / rate as f64;
         let ns_and_more = (ns << MORE_BITS) | (fraction >> (FRACTION_BITS - MORE_BITS));
-        // Less one, so that a quotient without a remainder is rounded up to itself.
+        // Decrement the inverse: an exact quotient would otherwise be rounded up by the `+ 1`
+        // below.
         let estimate = u128::from(ns_and_more) * u128::from(inverse as i64 as u64 - 1);
         let ticks = (estimate >> 64) as i64 + 1;
-        // The duration of the ticks minus the wanted one.
+        // How much longer the ticks last than `ns`.
         let wanted = (ns << FRACTION_BITS) | fraction;
         let excess = ticks.wrapping_mul(rate).wrapping_sub(wanted as i64);
         if !(0..rate).contains(&excess) {
             return None;
         }
-        // Without a branch, which no CPU could predict.
+        // Don't branch here: no CPU could predict the branch.
         let down = i64::from(fraction as i64 + excess >= ONE);
         let after_ns = fraction as i64 + excess - down * rate;
         (0..ONE).contains(&after_ns).then_some((ticks - down) as u64)
@@ -118,7 +119,7 @@ impl Rate {
     /// [`SLOWEST`](Self::SLOWEST). The error is in ns with 16 fractional bits.
     #[inline(never)]
     pub(crate) fn changed_by(self, error_q16: i128, duration_ns: u64) -> Self {
-        // Kept below 2^62, or 19 hours, so that the product fits.
+        // Limit the error to 2^62 (19 hours), or the product below would overflow.
         let error_q16 = error_q16.clamp(-1 << 62, 1 << 62);
         let duration_q16 = i128::from(duration_ns.max(1)) << 16;
         let change = i128::from(self.q48) * error_q16 / duration_q16;
@@ -298,7 +299,7 @@ impl Line {
 #[inline]
 pub(crate) fn ns_between(first: Line, earlier: u64, last: Line, later: u64) -> u64 {
     if first == last {
-        // The same arithmetic as on the fast path, so the result does not depend on the way.
+        // Use the fast path's arithmetic, so that both paths return the same duration.
         return last.rate.ns(later.wrapping_sub(earlier));
     }
     let ns_at = |line: Line, tick| line.shifted().exact_ns_at(shifted_tick(tick)).0;

@@ -56,7 +56,7 @@ pub(crate) use self::unstated::*;
 
 cfg_if! {
     if #[cfg(all(miri, feature = "std"))] {
-        // Miri executes no counter and knows few functions of the C library.
+        // Miri can't execute a counter's instruction and supports few functions of the C library.
         mod std_clock;
         pub(crate) use std_clock::{monotonic_ns, realtime_ns, reads_realtime_at_start};
     } else if #[cfg(miri)] {
@@ -157,7 +157,7 @@ cfg_if! {
 cfg_if! {
     if #[cfg(miri)] {
     } else if #[cfg(any(target_os = "android", target_os = "linux", target_os = "openbsd"))] {
-        // FreeBSD's CLOCK_BOOTTIME stands while the system sleeps.
+        // FreeBSD is excluded: its CLOCK_BOOTTIME stops while the system sleeps.
         mod boot_clock;
         use libc::CLOCK_BOOTTIME as BOOTTIME;
         pub(crate) use boot_clock::boot_ns;

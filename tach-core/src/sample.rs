@@ -86,7 +86,7 @@ impl Sample {
         let resolution_ns = clocks.resolution_ns();
         let bracket = || Self::bracket(clocks, resolution_ns);
         let mut narrowest = bracket()?;
-        // Not unrolled, which would take a kilobyte.
+        // `black_box` prevents unrolling, which would take a kilobyte of code.
         for _ in 1..black_box(Self::ATTEMPTS) {
             if narrowest.width_ticks <= good_enough {
                 break;

@@ -100,8 +100,8 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     let Some(sample) = Sample::take(&RawCounter(os::monotonic_ns), 0) else { return };
     let Sample { tick: raw, ns: os_ns, .. } = sample;
     let Some(expected) = MONOTONIC.expected(os_ns, Rate::ONE) else { return };
-    // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
-    // the only evidence.
+    // If the process was restored on another machine, the OS clock may have gone back too. Then
+    // Unix time is the only evidence.
     let floor = MONOTONIC.current.floor();
     let expected =
         if expected.tick < floor { by_unix_time().unwrap_or(expected) } else { expected };
@@ -112,8 +112,9 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     {
         return;
     }
-    // Ticks continue neither before this read nor before a tick that enforced order has returned.
-    // (`after_failure` also moves the line ahead for reads on other cores.)
+    // New ticks continue after this read and after any tick that enforced order has returned;
+    // otherwise time would go back. (`after_failure` also moves the line ahead for reads on other
+    // cores.)
     let present = if shifted_tick(present) < shifted_tick(0) { 0 } else { present };
     let expected = Expected { tick: expected.tick.max(present).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves(), raw, os_ns, expected);
@@ -168,7 +169,8 @@ const HIDDEN_NS: u64 = 1_000_000;
 ///
 /// Up to [`HIDDEN_NS`], ticks only wait for the clock: each read returns the highest tick so far.
 fn move_os_clock(seen: Chosen) {
-    // Read before the clock: another thread may raise it meanwhile.
+    // Read the highest tick before the clock. If another thread raised the tick after this thread's
+    // read, the clock would seem to have gone back.
     let highest = MONOTONIC.current.floor().max(read::last());
     let (Some(start_tick), rate) = (os::monotonic_ns(), rate()) else { return };
     let hidden_ticks = rate.ticks(HIDDEN_NS).unwrap_or(0);
@@ -222,7 +224,8 @@ pub(crate) fn start() {
 
 fn start_once() {
     let (mut monotonic, mut realtime) = (None, None);
-    // Collecting the evidence takes as long as measuring a rate.
+    // Take the first samples before collecting the evidence: collecting takes long enough to
+    // measure a rate.
     choice().choose_after(&mut || {
         monotonic = Sample::take(&RawCounter(os::monotonic_ns), 0);
         realtime = Sample::take(&RawCounter(os::realtime_ns), 0);

@@ -336,8 +336,8 @@ impl Timeline {
         loop {
             match self.history.publish(after, &piece, &knowledge) {
                 Ok(()) => return true,
-                // Giving up records may not be enough: a slot that shares the place of `after`'s
-                // knowledge can't be reused yet. Then more are given up.
+                // One freed record may not be enough: its slot can't be reused yet if its knowledge
+                // would overwrite `after`'s. Then free another.
                 Err(Full::Pieces) if self.make_room() => {}
                 Err(_) => return false,
             }

@@ -39,7 +39,8 @@ impl Published {
     /// Forgets all refreshers, whose threads a forked child does not have. Async-signal-safe.
     pub(super) fn forget_refreshers(&self) {
         self.clear();
-        // Unless another thread held the lock during the fork: nobody can unlock it here.
+        // If another thread held the lock during the fork, no thread of the child can unlock it:
+        // don't wait.
         if let Ok(mut refreshers) = self.refreshers.try_lock() {
             *refreshers = 0;
         }

@@ -94,7 +94,7 @@ mod tests {
         for nanos in [0, 100, 500_000_000, 999_999_900] {
             for secs in [0, 1, 1_700_000_000, 18_446_744_073, 18_446_744_074, 1 << 40] {
                 let since = Duration::new(secs, nanos);
-                // Not every system can represent all of them.
+                // Not every system's `SystemTime` can represent all these times.
                 if let Some(time) = UNIX_EPOCH.checked_add(since) {
                     let expected = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
                     assert_eq!(UnixTime::from_system_time(time).as_nanos(), expected, "{since:?}");

@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn it_advances_with_the_clock() {
-        // In this order: the thread may be interrupted between the two.
+        // Read `uptime` first: if the thread is interrupted between the two reads, the measured
+        // uptime only grows.
         let before = uptime();
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(2) {}

@@ -13,7 +13,8 @@ pub fn offset_at(time: UnixTime) -> Offset {
 }
 
 fn offset_in(zone: &TimeZone, time: UnixTime) -> Offset {
-    // An offset of RFC 3339 has no seconds, and is less than a day.
+    // RFC 3339 writes offsets as whole minutes, less than a day. Other offsets are truncated, or
+    // count as UTC.
     let seconds = zone.to_offset(Timestamp::from(time)).seconds();
     Offset::from_minutes(seconds / 60).unwrap_or(Offset::UTC)
 }

@@ -45,7 +45,8 @@ fn system() -> TimeZone {
     if os::is_environment_trusted() {
         return TimeZone::system();
     }
-    // jiff would read `TZ`, which may name any file.
+    // `TimeZone::system` reads `TZ`, so an untrusted caller could make this privileged process open
+    // any file.
     let zone = fs::read(LOCALTIME).ok().and_then(|file| TimeZone::tzif("", &file).ok());
     zone.unwrap_or(TimeZone::UTC)
 }

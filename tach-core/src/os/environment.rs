@@ -80,7 +80,7 @@ pub(crate) fn write_error(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 /// Writes one line to standard error. If that is closed, the message is lost.
 pub(crate) fn report(message: &str) {
     let mut stderr = io::stderr().lock();
-    // Not by `writeln`, which would link the formatting of arguments to standard error.
+    // `writeln!` would link the machinery that formats arguments into every program.
     for part in ["tach: ", message, "\n"] {
         let _ = stderr.write_all(part.as_bytes());
     }

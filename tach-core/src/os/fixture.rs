@@ -26,7 +26,8 @@ pub(super) fn fixture(content: &[u8]) -> (Fixture, CString) {
     // ORDERING: Relaxed. Only the number is used, and publishes nothing.
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let path = env::temp_dir().join(format!("tach-fixture-{}-{number}", process::id()));
-    // A new file: neither another program's, nor the target of a link.
+    // `create_new` fails if the path exists, so the fixture never overwrites another program's file
+    // and never follows a link.
     let mut file = File::create_new(&path).expect("a temporary directory that can be written");
     file.write_all(content).expect("room for a fixture");
     let name = CString::new(path.as_os_str().as_encoded_bytes());

@@ -4,11 +4,11 @@
 pub(crate) fn has_more_privileges_than_caller() -> bool {
     // SAFETY: the call takes no argument, and can't fail.
     let user = unsafe { libc::getuid() };
-    // SAFETY: as for `getuid`.
+    // SAFETY: the call takes no argument, and can't fail.
     let effective_user = unsafe { libc::geteuid() };
-    // SAFETY: as for `getuid`.
+    // SAFETY: the call takes no argument, and can't fail.
     let group = unsafe { libc::getgid() };
-    // SAFETY: as for `getuid`.
+    // SAFETY: the call takes no argument, and can't fail.
     let effective_group = unsafe { libc::getegid() };
     (user, group) != (effective_user, effective_group)
 }

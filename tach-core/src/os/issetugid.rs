@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-// libc declares the function for some of these systems only.
+// Declared here, since libc declares the function for only some of these systems.
 unsafe extern "C" {
     safe fn issetugid() -> c_int;
 }

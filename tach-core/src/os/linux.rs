@@ -41,7 +41,7 @@ mod tests {
             (&kvm, MISSING, (Some("kvm-clock"), None)),
             (MISSING, &all, (None, Some("kvm-clock tsc acpi_pm"))),
             (MISSING, MISSING, (None, None)),
-            // If the current one is the counter, the other file is not read.
+            // If the current clocksource is the TSC, the other file is not read.
             (&tsc, MISSING, (Some("tsc"), Some("tsc"))),
         ];
         for (current, available, expected) in cases {

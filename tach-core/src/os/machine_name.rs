@@ -4,7 +4,7 @@
 use super::MACHINE_NAME_BYTES;
 
 pub(crate) fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES]) {
-    // The last byte stays zero, since a name that is cut need not end with one.
+    // Leave the last byte zero: `gethostname` may omit the NUL byte of a truncated name.
     // SAFETY: the function writes at most as many bytes as the second argument says.
     let _no_name = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
 }

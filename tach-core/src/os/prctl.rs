@@ -51,7 +51,7 @@ pub(crate) fn clocks_by_system_call() -> Option<[u64; 2]> {
 
 #[cold]
 fn read_by_system_call(clock: clockid_t) -> Option<u64> {
-    // Seconds and ns: `__kernel_timespec`.
+    // The kernel's `__kernel_timespec`: seconds and nanoseconds.
     let mut time = [0_i64; 2];
     // SAFETY: the call takes these two arguments, and the pointer is valid for both numbers.
     let answer = unsafe { libc::syscall(CLOCK_GETTIME, clock, &raw mut time) };

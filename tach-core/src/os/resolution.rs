@@ -37,8 +37,8 @@ impl Known {
 
 fn resolution(clock: clockid_t) -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
-    // If the call fails, `step` stays 0. The least step is right then too: looks raise the step of
-    // a clock that turns out to be coarser.
+    // If the call fails, `step` stays 0 and the function returns 1 ns. That is safe: if the clock
+    // turns out to be coarser, the looks raise its step.
     // SAFETY: the pointer is valid for one timespec.
     let _ = unsafe { libc::clock_getres(clock, &raw mut step) };
     ns(step.tv_sec, step.tv_nsec).unwrap_or(0).max(1)
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_coarse_clocks_step_is_the_kernels_tick() {
-        // 1000 to 24 Hz.
+        // Kernels tick at 24 to 1000 Hz.
         assert!((1_000_000..42_000_000).contains(&resolution(libc::CLOCK_MONOTONIC_COARSE)));
         assert_eq!(resolution(-1), 1, "a step of an unknown clock");
     }

@@ -23,7 +23,7 @@ pub(crate) fn suspended_ns() -> Option<u64> {
 
 /// Reads the boot-time clock between two readings of the monotonic one.
 fn by(mut read: impl FnMut(clockid_t) -> Option<u64>) -> Option<u64> {
-    // Not unrolled, which would take half a kilobyte.
+    // `black_box` prevents unrolling, which would take half a kilobyte of code.
     (0..black_box(ATTEMPTS)).find_map(|_| {
         let before_ns = read(CLOCK_MONOTONIC)?;
         let ahead_ns = read(CLOCK_BOOTTIME)?.checked_sub(before_ns)?;

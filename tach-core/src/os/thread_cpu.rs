@@ -5,7 +5,7 @@ use libc::CLOCK_THREAD_CPUTIME_ID;
 use super::unix;
 
 pub(crate) fn thread_cpu_ns() -> Option<u64> {
-    // The vDSO passes this clock on to the kernel and does not read the counter, which this process
-    // may not be allowed to read.
+    // This works even if the process may not read the counter: the vDSO passes this clock on to the
+    // kernel.
     unix::read(CLOCK_THREAD_CPUTIME_ID)
 }

@@ -27,7 +27,8 @@ fn parse(bytes: &[u8]) -> Option<u64> {
     let magic: [u8; 4] = field(bytes, 0)?;
     let size = u32::from_le_bytes(field(bytes, 4)?);
     let version = u16::from_le_bytes(field(bytes, 8)?);
-    // `counter_id` at 10 and `time_type` at 11 describe the time, which is not used here.
+    // Skips `counter_id` (at 10) and `time_type` (at 11): they describe a time that tach does not
+    // use.
     let seq_count = u32::from_le_bytes(field(bytes, 12)?);
     let disruption_marker = u64::from_le_bytes(field(bytes, 16)?);
     let _flags: [u8; 8] = field(bytes, 24)?;

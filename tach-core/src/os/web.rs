@@ -42,7 +42,7 @@ pub(crate) fn monotonic_ns() -> Option<u64> {
 fn monotonic() -> u64 {
     static DATE: Maximum = Maximum::new();
     let since_origin = PERFORMANCE.with(|performance| {
-        // Converted separately, since a double can't hold the sum to a microsecond.
+        // Convert each number before the addition: a double can't hold their sum to a microsecond.
         performance.as_ref().map(|it| ns(it.time_origin()).saturating_add(ns(it.now())))
     });
     since_origin.unwrap_or_else(|| DATE.raise(ns(date_now())))

@@ -26,7 +26,7 @@ pub(crate) struct Chosen {
     line: Option<Line>,
 }
 
-// The parts of the word's content. The first two are zero before the choice.
+// The fields of the word. The mode and the cause are zero before the choice.
 const MODE: u64 = 0xf;
 const CAUSE_SHIFT: u32 = 4;
 const CAUSE: u64 = 0x1f << CAUSE_SHIFT;
@@ -251,7 +251,8 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
     let wants_os_clock = cfg!(tach_source = "os") || matches!(wish.source, Some((Source::Os, _)));
     let access = Access {
         has_counter: counter::CLOCKSOURCES.has_counter(),
-        // Before any clock is read, since this also decides how clocks are read.
+        // This must precede the first read of a clock: `counter_readable` also decides whether
+        // clocks are read by system call.
         counter_readable: !wants_os_clock && os::counter_readable(),
         has_monotonic_clock: os::has_monotonic_clock(),
     };
@@ -326,7 +327,7 @@ mod tests {
             (Some(Os), None, Mode::Os, false),
             (None, Some(Counter), Mode::Os, true),
             (None, Some(Counter), Mode::Moved, false),
-            // The program has priority.
+            // The program's call takes precedence over the environment.
             (Some(Counter), Some(Os), Mode::Enforced, true),
             (Some(Os), Some(Os), Mode::Os, false),
         ];

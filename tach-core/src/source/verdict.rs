@@ -129,7 +129,8 @@ pub(super) fn decide(
         (true, None) => Verdict { mode: Mode::Enforced, cause: Cause::KernelVerdictUnknown },
     };
     match wish.source {
-        // A counter without a good verdict is read on request, but its order is enforced.
+        // A counter without a good verdict is used if the program or the environment asks for it,
+        // but its order is enforced.
         Some((_, cause)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), cause },
         None => by_merit,
     }
@@ -218,7 +219,7 @@ mod tests {
         let uses = kernel(Some("riscv_clocksource"), "riscv_clocksource");
         let verdict = decide(features, riscv, &uses, Wish::default());
         assert_eq!((verdict.mode, verdict.cause), (Mode::Enforced, Cause::KernelUsesCounter));
-        // Another architecture's clocksource, as an emulator shows it.
+        // An emulator may show another architecture's clocksource.
         for name in ["tsc", "kvm-clock", ""] {
             let verdict = decide(features, riscv, &kernel(Some(name), "tsc"), Wish::default());
             assert_eq!((verdict.mode, verdict.cause), (Mode::Os, Cause::KernelAvoidsCounter));

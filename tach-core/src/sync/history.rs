@@ -107,7 +107,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
     /// has been reused.
     #[inline(never)]
     pub(crate) fn reach(&self, id: Id, knee_tick: u64) -> Option<Reach> {
-        // The version is read after the horizon: if it is this record's, so was the horizon.
+        // Read the version after the horizon: if the version is still this record's, so was the
+        // horizon.
         let reach = self.slot(id)?.horizon.reach(knee_tick);
         self.read(id).map(|[]| reach)
     }
@@ -138,8 +139,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             slot.mark.raise(after, 0);
         }
         let mut full = Full::Pieces;
-        // All slots, from the next one on, except those whose knowledge would overwrite `after`'s
-        // knowledge. `after`'s own slot is among the exceptions.
+        // Try all slots after `after`'s, except those whose knowledge would overwrite `after`'s
+        // knowledge. (`after`'s own slot is one of them.)
         for ahead in 1..SLOTS {
             let index = (slot_index(after) + ahead) % SLOTS;
             let slot = &self.slots[index];
@@ -151,7 +152,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             {
                 continue;
             }
-            // Another record of this generation may be about to win: its knowledge stays.
+            // Keep the knowledge of another record of this generation: that record may be about to
+            // become the head.
             if !knowledge_slot.try_write_below(first_of_generation(id), id, knowledge) {
                 full = Full::Knowledge;
                 continue;
@@ -169,7 +171,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         let mut count = 0;
         for slot in &self.slots {
             let Some((id, [])) = slot.read(newest) else { continue };
-            // Sorted by insertion, as the slots are nearly in order.
+            // An insertion sort suffices: the slots are nearly in order.
             let mut at = count;
             while at > 0 && ids[at - 1] > id {
                 at -= 1;
@@ -191,7 +193,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         newest: Id,
     ) -> Option<(Id, [u64; N], u64)> {
         let slot = self.slots.get(index)?;
-        // The version is read after the horizon: if it is this record's, so was the horizon.
+        // Read the version after the horizon: if the version is still this record's, so was the
+        // horizon.
         let until = slot.horizon.reach(0).until;
         slot.read(newest).map(|(id, words)| (id, words, until))
     }
@@ -280,7 +283,8 @@ impl Mark {
     /// Returns the note on a record; [`GIVEN_UP`] if the record is not kept.
     #[inline]
     fn note(&self, id: Id) -> u32 {
-        // ORDERING: Relaxed. A reader checks the record by its own version.
+        // ORDERING: Relaxed. The note publishes nothing: readers check the record by the version in
+        // its slot.
         let mark = self.0.load(Ordering::Relaxed);
         let note = mark.wrapping_sub(id >> SLOT_BITS << NOTE_BITS);
         u32::try_from(note).unwrap_or(GIVEN_UP).min(GIVEN_UP)
@@ -293,7 +297,8 @@ impl Mark {
 
     /// Keeps a record, and raises the note on it.
     fn raise(&self, id: Id, note: u32) {
-        // ORDERING: Relaxed. A reader checks the record by its own version.
+        // ORDERING: Relaxed. The note publishes nothing: readers check the record by the version in
+        // its slot.
         self.0.fetch_max(id >> SLOT_BITS << NOTE_BITS | u64::from(note), Ordering::Relaxed);
     }
 }
@@ -322,7 +327,7 @@ mod tests {
     /// Returns a history of eight records, all kept, the newest in each slot in turn.
     fn full(newest_slot: usize) -> Small {
         let history = Small::new();
-        // A slot for each record but the newest, which is not marked yet.
+        // Fill all slots. The newest record is not marked yet.
         for n in 1.. {
             let after = history.head();
             if n > 8 && slot_index(after) == newest_slot {

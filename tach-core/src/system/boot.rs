@@ -83,7 +83,8 @@ mod tests {
             let (before, ours, after) = (os_ns(), now_ns().expect("a clock"), os_ns());
             let (_, bound_ns) = BOOT.bound();
             let off_ns = between(ours, before).max(between(after, ours));
-            // An interrupted sample widens the bound. The read was earlier by a look at most.
+            // The bound is doubled, since an interrupted sample widens it. The microsecond allows
+            // for the steps between the reads.
             let allowed = Duration::from_nanos(2 * bound_ns + 1_000);
             assert!(off_ns <= allowed, "{ours} is {off_ns:?} off, allowed {allowed:?}");
             std::thread::sleep(Duration::from_millis(1));

@@ -37,7 +37,7 @@ fn between_elsewhere(earlier: u64, later: u64) -> Duration {
 #[cold]
 #[inline(never)]
 fn between_any(earlier: u64, later: u64) -> Duration {
-    // A line may reach to the ticks of manual clocks, which the last look refuses.
+    // A line may extend to the ticks of manual clocks: leave those to `manual::ns_between`.
     let is_manual = manual::is_reserved(earlier) || manual::is_reserved(later);
     let known = if is_manual { None } else { MONOTONIC.known_ns_between(earlier, later) };
     duration(known.unwrap_or_else(|| MONOTONIC.ns_between(earlier, later)))
@@ -247,7 +247,7 @@ fn origin_ns() -> u64 {
     if known != u64::MAX {
         return known;
     }
-    // Unknown, and asked for again, until the clock can be read.
+    // While the clock can't be read, store `u64::MAX`, so that the next call asks again.
     let origin_ns = started().origin_ns().unwrap_or(u64::MAX);
     // ORDERING: Relaxed: the value publishes nothing else.
     ORIGIN_NS.store(origin_ns, Ordering::Relaxed);
@@ -256,7 +256,7 @@ fn origin_ns() -> u64 {
 
 /// Returns the monotonic timeline once it has begun.
 fn started() -> Disciplined {
-    // The source is chosen before a timeline begins.
+    // `in_force` chooses the source, which must precede the timeline.
     if !MONOTONIC.has_begun() {
         in_force();
     }

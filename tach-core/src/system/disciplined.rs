@@ -54,7 +54,7 @@ impl Disciplined {
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
         if let Some(unix_ns) = manual::unix_ns_at(tick) {
-            // The uptime begins when the clock does.
+            // A manual clock starts at `START`, and so does the uptime.
             let since_start = || tick - manual::START + self.origin_ns().unwrap_or(0);
             return if self.clocks.keeps_offset() { since_start() } else { unix_ns };
         }
@@ -113,8 +113,8 @@ impl Disciplined {
             if now == chosen {
                 return tick;
             }
-            // The look replaced the source. Its ticks need a look of their own: no read may return
-            // a tick beyond the line in use, or a difference would take it for a prediction.
+            // The look replaced the source. The new source's ticks need a look too: a tick beyond
+            // the line in use would count as a prediction in a difference.
             chosen = now;
         }
     }
@@ -145,7 +145,7 @@ impl Disciplined {
 #[cold]
 #[inline(never)]
 fn see_suspends() {
-    // A kernel may lack the clock that `suspended_ns` reads.
+    // Keep errno: `suspended_ns` sets it if the kernel lacks the boot-time clock.
     os::keeping_errno(|| {
         if HOST.see_suspends(os::suspended_ns(), raw::unchecked()) {
             enforce_order();

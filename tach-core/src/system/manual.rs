@@ -153,7 +153,8 @@ mod tests {
         let signed = |tick: u64| i64::from_ne_bytes(tick.to_ne_bytes());
         let range = [RANGE.start, START, END];
         assert!(range.is_sorted() && range.map(signed).is_sorted());
-        // A counter of 5 GHz reaches neither end in 29 years, before or after its start.
+        // A counter of 5 GHz reaches neither end of the range within 29 years before or after its
+        // start.
         let years_ticks: u64 = 29 * 365 * 86_400 * 5_000_000_000;
         for tick in [0, years_ticks, years_ticks.wrapping_neg()] {
             assert!(!contains(tick), "{tick}");

@@ -176,7 +176,7 @@ mod tests {
             [(R::is_instruction(), R::instruction), (true, R::otherwise)];
         for (_, read) in ways.into_iter().filter(|(is_there, _)| *is_there) {
             let (before, tick, after) = (ticks::<Strict>(), read(), ticks::<Strict>());
-            // Without order, a read may come a little before or after where it stands.
+            // Unordered reads may execute slightly earlier or later than written.
             for (earlier, later) in [(before, tick), (tick, before), (tick, after), (after, tick)] {
                 let apart_ns = MONOTONIC.ns_between(earlier, later);
                 assert!(apart_ns < A_MINUTE_NS, "{tick}, between {before} and {after}");

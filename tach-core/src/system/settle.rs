@@ -34,7 +34,7 @@ pub(crate) fn settle<T>(
     loop {
         match result {
             Ok(result) => return result,
-            // Outlined, since nearly every attempt has a result at once.
+            // Answering is kept out of line: nearly every attempt returns at once.
             Err(question) => answer(witness, question, &mut answers),
         }
         result = attempt(&Round { clocks, answers: &answers });

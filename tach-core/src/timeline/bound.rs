@@ -32,7 +32,8 @@ impl Timeline {
     /// grows as if the clock was slewed since the last look. It is `u64::MAX` if the clock has
     /// shown no rate yet, or if the ticks come from a clock that may stand too.
     pub(crate) fn try_bound(&self, round: &Round<'_>) -> Result<(u64, u64), Question> {
-        // Only the newest record holds the offset, and a timeline that waits may run at half its
+        // The fast way compares the line with the OS clock itself. That is wrong if the timeline
+        // keeps an offset, which only the newest record holds, or waits for the clock at half its
         // rate.
         let is_plain = self.policy(round.clocks) == Policy::Step(BackwardStep::Follow);
         let first = if is_plain { self.bound_at_first(round.clocks) } else { None };
@@ -83,7 +84,8 @@ impl Timeline {
 /// Returns the greatest possible distance of `line` from the OS clock at the sample's tick. `rate`
 /// converts the bracket's width.
 fn distance_ns(line: &Line, rate: Rate, sample: &Sample) -> u64 {
-    // The clock was read within the bracket, and shows its last step. Odd widths are rounded down.
+    // The clock was read somewhere within the bracket, hence half its width. Two ticks make up for
+    // the rounding of odd widths.
     let half_width_ticks = sample.width_ticks / 2 + 2;
     line.ns_at(sample.tick)
         .abs_diff(sample.ns)

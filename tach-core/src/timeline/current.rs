@@ -76,7 +76,7 @@ impl Current {
             Direction::Before => tick - start_tick,
         };
         let rate = FastRate::from_q32(q32);
-        // Divides only if the sum is on the line.
+        // The division is slow, so check first that the sum is on the line.
         if ns > rate.ns(most_ticks) {
             return None;
         }
@@ -95,8 +95,7 @@ impl Current {
         let rate = FastRate::from_q32(q32);
         let to_end_ns = rate.ns(end_tick - start_tick) - rate.ns(earlier - start_tick);
         let after_ns = Rate::from_q48(q48).checked_ns(later - end_tick)?;
-        // A time that `i64` can't hold is clamped to the latest one. Leave that to the forecast's
-        // lines.
+        // A time that `i64` can't hold must be clamped, which the forecast's lines do.
         (after_ns < 1 << 62).then_some(to_end_ns + after_ns)
     }
 
@@ -135,7 +134,8 @@ impl Current {
         if now < self.floor.get() {
             return None;
         }
-        // Before the first line is complete, `until` is 0 or 1, and `now` can't be between.
+        // Before the first line is complete, `until` is 0 or 1, so `earlier < now < until` is
+        // false.
         let (until, [start_tick, q32]) = self.line.read_any()?;
         let covered = start_tick <= earlier && earlier < now && now < until;
         covered.then(|| FastRate::from_q32(q32).ns(now - earlier))
@@ -300,7 +300,7 @@ mod tests {
             (1_000, 1_999, Some(499)),
             (1_998, 1_999, Some(0)),
             (999, 1_999, None),
-            // A sum may lead to a tick that needs a look before it is read.
+            // The later tick may be a sum: reads never return a tick so far ahead without a look.
             (1_000, 2_999, Some(999)),
             (1_000, 3_000, None),
             // Zero ticks may mean that the counter stands still, which is not checked here.

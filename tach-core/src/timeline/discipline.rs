@@ -192,9 +192,8 @@ impl Estimate {
         let correction_ns = rounded(gain_q16(error_ns, offset_prior, noise));
         let ns = self.ns_at(sample.tick).saturating_add_signed(correction_ns);
         let (rate_error_q16, rate_error_ppb) = match finding {
-            // A step carries no information about the rate, but the beginning of a slew is all
-            // about it. The next sample shows which of the two it was, and may then change the rate
-            // by this much.
+            // This is a step, which says nothing about the rate, or the beginning of a slew, which
+            // changes the rate. The next sample decides, and may then change the rate by this much.
             Finding::Shifted => {
                 let doubt = ppb(magnitude, elapsed_ns).min(u64::from(UNCERTAIN_PPB - 1));
                 (0, rate_prior.max(doubt))

@@ -17,7 +17,7 @@ impl Timeline {
         direction: Direction,
         round: &Round<'_>,
     ) -> Result<Option<u64>, Question> {
-        // Makes the first record with a rate, if there is none.
+        // `find` makes the first record with a rate if there is none.
         let line = self.find(tick, round)?;
         Ok(match self.recorded() {
             Some(recorded) => self.sum_by(&recorded, tick, ns, direction),
@@ -41,9 +41,11 @@ impl Timeline {
         // Ticks before zero are on the first line.
         let is_negative = shifted_tick(tick) < shifted_tick(0);
         let stretch = self.known_stretch(forecast, if is_negative { 0 } else { tick })?;
-        // A tick on the line of the summand has a time there, also if the next line begins with it.
+        // If the sum is on the summand's own line, use that line, even if the next line begins at
+        // the sum.
         let sum = stretch.sum(tick, ns, direction).or_else(|| {
-            // Not rounded, so adding and then subtracting a duration leads back to within a tick.
+            // Keep the fraction of a ns, so that adding and then subtracting a duration leads back
+            // to within a tick.
             let (from_ns, fraction) = stretch.line.shifted().exact_ns_at(shifted_tick(tick));
             let sum_ns = direction.moved(from_ns, ns)?;
             self.line_of_ns(forecast, sum_ns).tick_near((sum_ns, fraction), direction)

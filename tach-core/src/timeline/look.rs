@@ -33,7 +33,8 @@ impl Timeline {
     /// counter has not gone back.
     #[cold]
     pub(crate) fn try_look(&self, tick: u64, round: &Round<'_>) -> Result<(), Question> {
-        // Reads the floor before the counter: another thread may look meanwhile and raise it.
+        // Read the floor before the counter. If another thread raised the floor after this thread's
+        // read, the counter would seem to have gone back.
         let floor = self.current.floor();
         let Some(record) = self.newest() else { return Ok(()) };
         if is_behind(&record, tick, floor) && is_behind(&record, round.clocks.ticks(), floor) {
@@ -72,7 +73,8 @@ impl Timeline {
         record: &Record,
         round: &Round<'_>,
     ) -> Result<Option<Sample>, Question> {
-        // Reads the floor before the counter: another thread may look meanwhile and raise it.
+        // Read the floor before the counter. If another thread raised the floor after this thread's
+        // read, the counter would seem to have gone back.
         let floor = self.current.floor();
         let best_width = u64::from(record.best_width_ticks);
         let sample = Sample::take(round.clocks, best_width);
@@ -188,7 +190,7 @@ impl Timeline {
             let sample = self.sample(&seeded, round)?;
             return Ok(sample.map(|sample| seeded.next(&end(), &sample, self.policy(round.clocks))));
         }
-        // Read before the spin, since reading it takes time too.
+        // Read the frequency before the spin, which then includes the time that the reading takes.
         let declared_hz = round.clocks.declared_hz();
         let spin_ns = spin_ns(round.clocks).max(2 * self.steps.longest_ns());
         let start_ns = record.piece.knee().ns;
@@ -206,7 +208,7 @@ impl Timeline {
             }
         }
         let sample = self.sample(record, round)?;
-        // A single step shows no rate.
+        // A clock that advanced by a single step shows no rate.
         let shows_rate =
             |sample: &Sample| sample.ns.saturating_sub(start_ns) >= 2 * self.steps.longest_ns();
         let sample = sample.filter(shows_rate);
@@ -244,7 +246,7 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     let tick = clocks.ticks();
     let Some(first_ns) = clocks.os_ns() else { return false };
     let mut motion = Motion::since(first_ns, STANDING_READS, clocks);
-    // Reads the counter last: an interruption before only gives the counter time to move.
+    // Read the counter last: an interruption before that read only gives the counter time to move.
     while let Some(ns) = clocks.os_ns() {
         if clocks.ticks() != tick {
             return false;

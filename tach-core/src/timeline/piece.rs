@@ -114,7 +114,7 @@ impl Stretch {
             Direction::After => until.wrapping_sub(shifted_tick(tick)),
             Direction::Before => shifted_tick(tick).wrapping_sub(from),
         };
-        // Divides only if the sum may be on the line.
+        // The division is slow, so check first that the sum may be on the line.
         if ns > self.line.rate.ns(room) {
             return None;
         }

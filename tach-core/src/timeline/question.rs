@@ -77,7 +77,8 @@ impl Answers {
         }
         match self.clock_jumped {
             Some((asked_since, jumped)) if asked_since == since => Ok(jumped),
-            // If the OS clock has coarse steps, each attempt finds another tick `since`.
+            // With a coarse OS clock each attempt may find another tick `since`. Accept the last
+            // answer, or the attempts would not end.
             Some((_, jumped)) if self.jump_questions == MOST_JUMP_QUESTIONS => Ok(jumped),
             _ => Err(Question::DidClockJump { ahead_ns, rate, since }),
         }

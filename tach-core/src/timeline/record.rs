@@ -376,9 +376,10 @@ fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate,
     if ticks == 0 {
         return (natural.rate, natural.start_ns);
     }
-    // The slope from one known point to the other. A short gap may give a slope that is far off, so
-    // the rate stays within limits that a measured interval can bear, and the main line corrects
-    // the rest. Only if the clock was stopped or set back (a suspend) is there no lower limit.
+    // Connect the two known points. Over a short gap the slope may be far off: limit it to between
+    // half and twice the natural rate, so that intervals across the gap stay plausible, and let the
+    // main line correct the rest. If the clock was stopped or set back (a suspend), there is no
+    // lower limit.
     let slope = Rate::from_slope(truth_ns.saturating_sub(natural.start_ns), ticks);
     let slowest = if finding == Finding::Stepped { 0 } else { natural.rate.q48() / 2 };
     let fastest = natural.rate.q48().saturating_mul(2);
@@ -512,7 +513,7 @@ mod tests {
             (200, 804, true),
             (10, 600, false),
             (10, 601, true),
-            // The first bracket has none to compare with.
+            // The first bracket has no best width to compare with.
             (0, 10_000, false),
         ] {
             let wide = Sample { width_ticks, ..sample(3 * NS_PER_S) };
@@ -543,7 +544,7 @@ mod tests {
     #[test]
     fn a_wrong_rate_makes_no_endless_record() {
         assert_eq!(lasting_ticks(LOOK_NS, Rate::ONE, 40), LOOK_NS);
-        // A look every 50 ms by the bracket: 40 ticks last 12 ns or more.
+        // A bracket of 40 ticks takes at least `FASTEST_READ_NS`, which limits the ticks' rate.
         let by_bracket = 40 * (LOOK_NS / FASTEST_READ_NS);
         assert_eq!(lasting_ticks(LOOK_NS, Rate::SLOWEST, 40), by_bracket);
     }

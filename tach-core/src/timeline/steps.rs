@@ -69,7 +69,7 @@ impl Steps {
         if sample.ns < ns || !is_off || !stands(sample.ns, stated_ns, clocks) {
             return sample;
         }
-        // A clock that never rises may have stopped.
+        // If the clock never advanced, it may have stopped. Then the difference is no step.
         if advance_ns > 0 || self.second_ns.get() > 0 {
             self.see(off_ns.saturating_sub(estimate.error_of(passed_ns).saturating_mul(4)));
         }

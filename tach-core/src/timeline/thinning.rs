@@ -43,8 +43,8 @@ pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, f32)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
     for i in FIRST..kept.len() - 1 {
-        // Compares both. After the OS clock was set, all earlier records look old by ns; while a
-        // new rate is not yet known, they look old by ticks.
+        // Compare ticks and times. After the OS clock was set, all earlier records look old by ns;
+        // while a new rate is not yet known, they look old by ticks.
         let next = kept[i + 1].piece.start();
         let is_old = next.tick < recent.tick && next.ns < recent.ns;
         if !is_old && i + RECENT >= kept.len() {
@@ -69,8 +69,8 @@ fn error_without(kept: &[Kept], index: usize) -> f64 {
         (&kept[index - 1], &kept[index], &kept[index + 1]);
     let (from, to) = (before.end, after.piece.start());
     let knee = piece.knee();
-    // A step of the clock is at the knee: the gap line ends there at another time than the main
-    // line begins.
+    // If the clock was set, the step is at the knee: the gap line ends there at another time than
+    // the main line begins.
     let gap_end = Point { ns: piece.gap.ns_at(knee.tick), ..knee };
     let mut here = 0.0_f64;
     for point in [piece.start(), gap_end, knee, *end] {

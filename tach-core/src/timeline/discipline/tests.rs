@@ -29,7 +29,7 @@ fn further(sample: &Sample, elapsed_ticks: u64, slope: Rate) -> Sample {
 #[test]
 fn each_error_has_its_finding() {
     use Finding::{Expected, Jitter, RateChanged, Shifted, Stepped};
-    // The bracket's half-width, 20 ns, comes on top of each limit on a whole sample.
+    // The bracket's half-width, 20 ns, is added to each limit.
     let cases = [
         (10 * MS, 68, Expected),
         (10 * MS, 69, Shifted),
@@ -72,7 +72,7 @@ fn a_change_of_rate_is_followed_from_the_last_look_that_agreed() {
     let change_ppb = next.rate.distance_ppb(Rate::ONE);
     assert!(change_ppb.abs_diff(100_000) < 1_000, "{change_ppb} ppb");
     assert!(next.ns.abs_diff(changed.ns) < 10);
-    // Where the clock was at that look is uncertain by 37 ppb of nine seconds.
+    // The clock's position at the last look that agreed is uncertain by 37 ppb of nine seconds.
     assert!((333..400).contains(&next.rate_error_ppb), "{next:?}");
 }
 
@@ -193,7 +193,7 @@ fn a_measurement_corrects_in_proportion_to_its_certainty() {
         ((1_000, 5, 0), 1_000),
         ((1_000, 0, 0), 0),
         ((1 << 40, 1 << 20, 1 << 20), 1 << 39),
-        // Errors past any clock's are taken as equal.
+        // Errors beyond any real clock's count as equal.
         ((1 << 40, u64::MAX, u64::MAX - 1), 1 << 39),
     ];
     for ((error, prior, noise), corrected) in cases {

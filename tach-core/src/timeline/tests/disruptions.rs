@@ -52,7 +52,8 @@ fn a_counter_that_goes_back_goes_on_where_it_should_be() {
     let mut seen = run(&process, 10);
     let displaced = i64::try_from(process.machine.counter() / 2).unwrap();
     process.machine.displaced_ticks.set(-displaced);
-    // One conversion finds the failure; its own tick belongs to the past.
+    // One conversion finds the failure. It converts a tick of the past, since the counter went
+    // back.
     process.ns_at(process.read());
     assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed]);
     assert_eq!(process.mode.get(), Mode::Moved);
@@ -71,8 +72,8 @@ fn a_counter_may_go_back_at_any_read() {
             process.machine.pass_ns(NS_PER_S);
             process.ns_at(process.read());
         }
-        // One more conversion finds the failure, if the first did not; its own tick belongs to the
-        // past.
+        // If no earlier conversion found the failure, this one does. It converts a tick of the
+        // past, since the counter went back.
         process.ns_at(process.read());
         assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed], "{reads} reads");
         seen.extend(run(&process, 20));
@@ -149,7 +150,7 @@ fn a_counter_that_jumps_ahead_is_counted_and_followed() {
     let mut seen = run(&process, 10);
     process.machine.displaced_ticks.set(1 << 42);
     seen.extend(run(&process, 30));
-    // By the counter's ticks, both clocks fell behind.
+    // The counter jumped ahead, so compared with its ticks both clocks fell behind.
     assert_eq!(counts(&process.monotonic).backward_steps, 1);
     assert_eq!(counts(&process.realtime).backward_steps, 1);
     assert_in_order(&seen);
@@ -176,7 +177,8 @@ fn a_suspend_through_which_the_counter_runs_leaves_all_true() {
 
 #[test]
 fn elapsed_time_stays_true_when_the_monotonic_clock_jumps() {
-    // If it went back by less than the time since the last look, it would look like a suspend.
+    // If the clock went back by less than the time since the last look, that would look like a
+    // suspend.
     for jump_s in [-1000, -2, 1, 1000] {
         let process = busy(13, BackwardStep::Follow);
         let mut seen = run(&process, 10);
@@ -231,7 +233,7 @@ fn a_sync_finds_a_step_at_once_and_the_end_of_the_record_follows_it() {
         process.set_realtime(step_ns);
         process.sync();
         assert_eq!(counts(&process.realtime).events(), 1);
-        // The step is known now, but not followed yet.
+        // The step is known now, but the timeline does not follow it yet.
         process.sync();
         assert_eq!(counts(&process.realtime).events(), 1);
         assert_eq!(counts(&process.monotonic).events(), 0);
@@ -284,7 +286,8 @@ fn unix_time_that_must_not_go_back_waits_for_the_clock() {
         assert!(pair[0].1.1 <= pair[1].1.1, "{pair:?}");
     }
     assert_eq!(counts(&process.realtime).backward_steps, 1);
-    // At half the rate for ten seconds; the last millisecond at 500 ppm.
+    // The timeline waited at half the rate for ten seconds, and closed the last millisecond at 500
+    // ppm.
     assert_true(&process);
 }
 

@@ -404,7 +404,8 @@ fn the_identity_is_known_at_every_age() {
         let machine = OsClock(Cell::new(now));
         timeline.look(now, &machine);
         timeline.ns_at(now, &machine);
-        // Also before the first record, and two old ones.
+        // Intervals that begin before the first record, and one between two old ticks, are tried
+        // too.
         for (earlier, later) in [(first, now + 1), (5, now + 1), (first, first + 9), (5, 9)] {
             let ns = later - earlier;
             assert_eq!(timeline.known_ns_between(earlier, later), Some(ns), "{age_s} s");
@@ -583,7 +584,7 @@ fn a_cpu_that_is_slow_is_no_slow_clock() {
         timeline.sync(&clocks);
     }
     assert_eq!(clocks.failures.take(), []);
-    // A control: there, too, a clock that is slow by itself is noticed.
+    // A control: a clock that is slow in itself is noticed here too.
     clocks.second_jump_ns.set(0);
     clocks.is_slow.set(true);
     timeline.sync(&clocks);

@@ -36,7 +36,7 @@ fn a_declared_frequency_makes_the_first_rate_truer() {
 
 #[test]
 fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
-    // Emulators, crystals that are mistaken for others, kHz that are taken for Hz, ...
+    // Wrong declarations: an emulator's, another crystal's, or kHz taken for Hz.
     for wrong_hz in [1, 888_888, 19_200_000, 23_760_000, 24_576_000, 25_000_000, 24_000_000_000] {
         for phase_ns in 0..42 {
             let estimate = first_estimate(phase_ns, Some(wrong_hz));
@@ -47,7 +47,7 @@ fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
 
 #[test]
 fn a_wrong_rate_is_found_though_each_sample_looks_like_a_shift() {
-    // Two interrupted samples make it further off than its error says.
+    // After two interrupted samples the rate is further off than its estimated error.
     let truth = Rate::from_slope(16, 1);
     let mut estimate = Estimate {
         tick: 0,

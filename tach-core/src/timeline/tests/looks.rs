@@ -103,7 +103,7 @@ fn a_clock_that_stands_still_is_not_watched_for_ever() {
     }
     let still = Still(Cell::new(0));
     timeline(BackwardStep::Hold).ns_at(0, &still);
-    // About as many reads as take the time of the spin, and some for samples.
+    // The spin's reads, and some for samples.
     assert!(still.0.get() < 10_000, "{} reads", still.0.get());
 }
 

@@ -47,7 +47,8 @@ fn the_past_has_its_times_by_the_short_way() {
     let now = machine.ticks();
     timeline.ns_at(now, &machine);
     let mut checked = 0;
-    // The clock's rate changes every ten seconds, so a minute has more records than stay for sure.
+    // The clock's rate changes every ten seconds, so a minute has more records than the number kept
+    // for certain.
     for &(tick, ns) in records.values().rev().take(40).flatten() {
         // The newest ticks are on the main line.
         let Some(found) = line_of(&timeline, tick) else { continue };
@@ -221,7 +222,7 @@ fn a_sum_stays_on_a_line_of_the_past_exactly_as_long_as_the_line_lasts() {
         let on_line = |tick| line_of(&timeline, tick) == Some(stretch.line);
         let rate = stretch.line.rate;
         for (direction, sign) in [(Direction::After, 1), (Direction::Before, -1)] {
-            // The first sum that leaves the line, by halving.
+            // Find the first sum that leaves the line, by bisection.
             let (mut stays, mut leaves) = (0, 3_600 * NS_PER_S);
             let sum = |ns| stretch.sum(tick, ns, direction).map(unshifted_tick);
             assert_eq!(sum(leaves), None, "{stretch:?}");

@@ -158,7 +158,7 @@ impl Scenario {
                 self.process.read();
             }
         };
-        // The rate is known by then, also by an OS clock of long steps.
+        // After two minutes the rate is known, even from an OS clock with long steps.
         use_for_two_minutes();
         // The process may count failures close together as one failure, so cause more of them.
         for _ in 0..4 * count {
@@ -328,7 +328,8 @@ impl Scenario {
         for (i, timeline) in
             [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
         {
-            // A step that is waited for may not be seen.
+            // Times may go back only in Unix time, and only if steps are followed or too long to
+            // hold.
             let is_allowed = |pair: &[Seen]| {
                 let elapsed_ns = pair[1].ns[0] - pair[0].ns[0];
                 let step_ns = pair[0].ns[i] - pair[1].ns[i] + elapsed_ns;

@@ -334,7 +334,7 @@ impl Process {
     pub(super) fn tick(&self) -> u64 {
         let raw = match self.mode.get() {
             Mode::Os => self.os_ns() - self.os_ns() % self.machine.resolution_ns,
-            // Without the clock's steps, for which each look would wait.
+            // Leave out the clock's steps: each look would wait for one.
             Mode::Replaced => self.os_ns(),
             _ => self.machine.counter(),
         };

@@ -147,7 +147,7 @@ fn the_fast_paths_agree_with_the_records() {
         let ten_ms = machine.nominal.ticks(10_000_000).unwrap();
         let record = timeline.newest().unwrap();
         if !timeline.current.expects(machine.tick.get() + ten_ms) {
-            // A look would be due before the records alone are asked, which never take one here.
+            // Skip this seed: the timeline would look at the clock, but the records alone never do.
             continue;
         }
         let (start, end) = (record.piece.knee().tick, record.end_tick);

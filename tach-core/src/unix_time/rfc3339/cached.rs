@@ -61,8 +61,8 @@ fn with_formatter<R>(
     formatter: &'static LocalKey<Cell<Formatter>>,
     f: impl FnOnce(&mut Formatter) -> R,
 ) -> R {
-    // A copy, so that a call within `f` finds a complete formatter too. Once the thread's memory
-    // is gone, each call uses a new formatter.
+    // Format with a copy: a nested call within `f` must find a complete formatter. After the
+    // thread-local is destroyed, each call uses a new formatter.
     let mut copy = formatter.try_with(Cell::get).unwrap_or(Formatter::new());
     let result = f(&mut copy);
     let _ = formatter.try_with(|cell| cell.set(copy));

@@ -128,7 +128,7 @@ fn follows_leap_second(unix_s: u64) -> bool {
 fn days_from_civil(year: u16, month: u16, day: u16) -> i64 {
     /// From 0000-01-01 to 1970-01-01.
     const DAYS_TO_1970: i64 = 719_528;
-    // Year 0 is a leap year, hence rounded up.
+    // Round up, since year 0 is a leap year.
     let leap_years_before = year.div_ceil(4) - year.div_ceil(100) + year.div_ceil(400);
     let months_before: u16 = (1..month).map(|month| days_of_month(year, month)).sum();
     let days = i64::from(year) * 365 + i64::from(leap_years_before);
