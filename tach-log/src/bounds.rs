@@ -57,8 +57,8 @@ impl Budget {
         let key = if key.len() > KEY_BYTES {
             let kept = beginning(key, KEY_BYTES);
             self.lose(key.len() - kept.len());
-            // Two keys that are cut alike differ by the number. No other key equals them: it would
-            // be shorter.
+            // The number distinguishes keys with the same beginning. No key that fits equals a
+            // shortened one, which is longer.
             shortened = format!("{kept}…{fields}");
             &shortened
         } else {

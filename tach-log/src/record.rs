@@ -138,7 +138,7 @@ impl Fields for RecordFields<'_> {
             Ok(Ok(())) => {}
             Err(panic) if visitor.is_in_format => panic::resume_unwind(panic),
             _ if visitor.result.is_err() => {}
-            // A value failed or panicked, or the source did.
+            // A value or the source failed or panicked: visit the remaining fields one by one.
             _ => {
                 let passed = visitor.next;
                 let _ended = visit_each(self.record, &mut visitor, passed);

@@ -34,7 +34,7 @@ impl Buffers {
 
     fn keep(mut self: Box<Self>) {
         if self.line.capacity() + self.scratch.capacity() <= KEPT {
-            // A thread that is ending keeps nothing.
+            // If the thread is ending, the buffers are freed instead.
             let _ending = BUFFERS.try_with(|buffers| buffers.set(Some(self)));
         }
     }

@@ -10,7 +10,7 @@ use crate::value::{Chain, Value, write_plain};
 pub fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Str(text) => quoted(to, text),
-        // A text would make an index of numbers reject the record.
+        // Don't write `"NaN"`: an index that expects numbers would reject the record.
         Value::F64(value) if !value.is_finite() => to.extend_from_slice(b"null"),
         Value::Error(chain) => quoted(to, &chain.joined()),
         value => write_plain(to, value),

@@ -221,7 +221,7 @@ impl Layout {
 
     /// Returns the level as it is written.
     pub(super) fn level(&self, event: &Event<'_>) -> &str {
-        // The levels of `log` count from one.
+        // The levels of `log` count from 1, so 0 is free for CRITICAL.
         let at = if event.level_name() == "CRITICAL" { 0 } else { event.level() as usize };
         &self.levels[at]
     }
@@ -272,7 +272,7 @@ impl Layout {
     fn other_name(&self, key: &str, event: &Event<'_>, names: &mut Names) -> String {
         names.free(&self.own_name(key), &|is| self.reserves(is), &|is| {
             event.has_key(&|key| {
-                // Of most keys that have another name, the name need not be made.
+                // Test `keeps` first: it rules out most keys, for which no name need be built then.
                 self.own.keeps(self.syntax, key) && {
                     let name = self.own_name(key);
                     self.is_unchanged(event, key, &name) && is(&name)
@@ -476,7 +476,7 @@ impl Layout {
             } else {
                 Syntax::Json.begin(to, key);
             }
-            // The line's object, the list and the span's object are around the value.
+            // The value is at depth 3: in the span's object, in the list, in the line's object.
             if self.is_text(key) {
                 Kind::Label.pass(value, |value| self.syntax.value(to, value));
             } else {

@@ -74,7 +74,7 @@ pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
         } else {
             let [ts, level, target, message, span] = DEFAULT_KEYS;
             let head = [ts, level, target, message, span, TRACE_ID, SPAN_ID];
-            // Without ids, these keys are free.
+            // If the event has no ids, a field may use their keys.
             let head = if ids.is_some() { &head } else { &DEFAULT_KEYS[..] };
             key_value::write_name(to, key, head, &mut names, event);
         }

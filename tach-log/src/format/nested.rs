@@ -81,7 +81,7 @@ pub fn text(json: &str) -> Cow<'_, str> {
         return inner.into();
     }
     let mut text = String::new();
-    // A character beyond 16 bits is a pair of escapes.
+    // JSON escapes a character beyond 16 bits as two UTF-16 units, so collect the units first.
     let mut units = Vec::new();
     let mut rest = inner.chars();
     while let Some(next) = rest.next() {
@@ -193,7 +193,7 @@ mod tests {
             redact(&mut to, json, &|key| key.eq_ignore_ascii_case("a"), "*");
             assert_eq!(String::from_utf8(to).unwrap(), expected);
         }
-        // A key is compared as it was before it was escaped.
+        // The predicate receives the unescaped key.
         let mut to = Vec::new();
         redact(&mut to, r#"{"\"a\\\n":1,"a":2}"#, &|key| key == "\"a\\\n", "*");
         assert_eq!(String::from_utf8(to).unwrap(), r#"{"\"a\\\n":"*","a":2}"#);

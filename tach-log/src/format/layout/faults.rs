@@ -28,7 +28,8 @@ impl Layout {
     fn fault_of_rename(&self, field: &str, key: &str) -> Option<String> {
         let part = |key: &str| self.parts.iter().find(|part| part.key == key);
         let call = format!("rename({field:?}, {key:?})");
-        // A fixed value or an id and a field may have one key, and then `rename` separates them.
+        // If the part is a fixed value or an id, a field may have the same key. Then `rename` is
+        // right: it separates the two.
         if let Some(right) = part(field).and_then(|part| part.what.right(key)) {
             return Some(format!(
                 "{call}: {field:?} is the key of a part, and rename is for fields; use {right}"
@@ -45,10 +46,10 @@ impl What {
         Some(match self {
             Self::Fixed(_) | Self::ErrorType | Self::Id(_) => return None,
             Self::Spans => format!("spans({key:?})"),
-            // Google Cloud reads the two together, by one key.
+            // Google Cloud reads the file and the line from one key.
             Self::SourceLocation => "Part::File and Part::Line".to_owned(),
             Self::RequiredMessage => format!("with({key:?}, Part::Message)"),
-            // The other parts have the names that they have in `Part`.
+            // The other kinds have the names of their `Part`, which `Debug` prints.
             part => format!("with({key:?}, Part::{part:?})"),
         })
     }

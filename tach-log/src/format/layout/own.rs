@@ -89,7 +89,7 @@ fn is_blank(key: &str) -> bool {
 
 /// Returns whether the name `within` is below `object` for a reader that takes dots as paths.
 pub(super) fn is_within(within: &str, object: &str) -> bool {
-    // Most names fail at the dot, which costs no comparison of texts.
+    // Test for the dot first: it rules out most names without a comparison of texts.
     within.as_bytes().get(object.len()) == Some(&b'.') && within.starts_with(object)
 }
 
@@ -121,7 +121,8 @@ impl Kind {
         match value {
             Value::Null | Value::Str(_) => f(value),
             _ if self == Self::Texts => f(value),
-            // An error with its sources too: a list of them would be a name below the text's.
+            // Pass an error with its sources as one text. As a list, the sources would get a name
+            // below the text's.
             value => with_text(value, |text| f(Value::Str(text))),
         }
     }
