@@ -47,7 +47,7 @@ impl Advice {
                 "nobody listens there; {option} must name a collector, which has HTTP on port 4318 \
                  and gRPC on port 4317"
             ),
-            // The system's error of a look-up has no kind that is stable.
+            // A failed look-up of a host has no stable `ErrorKind`, so recognize its text.
             _ if text.contains("lookup address") => {
                 format!("{option} must have a host that this machine knows")
             }

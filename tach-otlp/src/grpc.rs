@@ -305,7 +305,8 @@ mod tests {
     #[test]
     fn interim_answers_without_end_are_not_kept() {
         let (mut client, server) = serve(LONG, |stream| {
-            // 103, as a literal for the name with number 8 of the static table, and a long header.
+            // Status 103 as a literal (its name is entry 8 of HPACK's static table), and a long
+            // header.
             let mut block = vec![0x08, 3, b'1', b'0', b'3'];
             block.extend(header("link", &"x".repeat(8_000)));
             let hints = frame(1, 4, 1, &block);
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn frames_without_end_end_at_the_timeout() {
         let (mut client, server) = serve(Duration::from_millis(200), |stream| {
-            // Frames of a kind that nobody knows, up to an end.
+            // Frames of an unknown kind, until the test gives up.
             let frames = frame(0x42, 0, 0, &[]).repeat(1000);
             let end = Instant::now() + Duration::from_secs(20);
             while Instant::now() < end && stream.write_all(&frames).is_ok() {}

@@ -84,7 +84,7 @@ impl Client {
     fn judge(&self, response: Response<Body>) -> Result<(), Rejection> {
         let (head, body) = response.into_parts();
         let mut answer = Vec::new();
-        // The status has said whether the items are accepted, so an answer may be cut short.
+        // Ignore a truncated body: the status already says whether the items are accepted.
         let _cut = body.into_reader().take(MOST_BYTES).read_to_end(&mut answer);
         let status = head.status;
         let content = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
@@ -141,12 +141,13 @@ fn redirected(from: &Uri, location: &str) -> Option<Uri> {
     let mut parts = from.clone().into_parts();
     parts.path_and_query = Some(to.path_and_query()?.clone());
     let (Some(authority), Some(scheme)) = (to.authority(), to.scheme()) else {
-        // Two slashes begin the name of another host.
+        // `//host/path` would lead to another host.
         let is_path = location.starts_with('/') && !location.starts_with("//");
         return Uri::from_parts(parts).ok().filter(|_| is_path);
     };
     let is_same_host = from.host()?.eq_ignore_ascii_case(authority.host());
-    // For an endpoint without TLS, no certificates have been read, and `ureq` would panic.
+    // Refuse a change of scheme too: if the endpoint has no TLS, no certificates were read, and
+    // `ureq` would panic.
     let is_same_port = port(from) == port(&to) && from.scheme() == Some(scheme);
     let has_user = authority.as_str().contains('@');
     (is_same_host && is_same_port && !has_user).then_some(to)

@@ -92,7 +92,7 @@ pub(crate) fn accepted(message: &[u8], secrets: &Secrets) -> Result<(), Rejectio
 
 /// Like [`accepted`], for an answer in JSON.
 pub(crate) fn accepted_json(answer: &str, secrets: &Secrets) -> Result<(), Rejection> {
-    // An escaped quotation mark ends no text.
+    // Replace escaped quotation marks: `member` would take them for the end of a text.
     let answer = answer.replace("\\\"", "'");
     let counts = ["rejectedLogRecords", "rejectedSpans", "rejectedDataPoints"];
     let count = counts.iter().find_map(|key| member(&answer, key));

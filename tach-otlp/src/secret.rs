@@ -65,7 +65,8 @@ impl Secrets {
             let parts = [value, after_scheme].into_iter().filter(|part| part.len() >= shortest);
             secrets.extend(parts.map(Secret::new));
         }
-        // The longest first: a shorter one may be its beginning.
+        // Hide the longest first. If a shorter secret is the beginning of a longer one, the rest of
+        // the longer one would stay visible.
         secrets.sort_by_key(|secret| Reverse(secret.0.len()));
         Self(secrets)
     }
@@ -89,7 +90,7 @@ impl Secrets {
     /// All that is kept of an answer passes here.
     pub(crate) fn printable(&self, text: &str) -> String {
         let beginning = Value::Str(&self.hidden(text, LONGEST_REASON)).to_string();
-        // The end of an escape and the text after it may be a secret too.
+        // Hide again: the end of an escape together with the text after it may be a secret too.
         self.hidden(&beginning, LONGEST_REASON).chars().take(LONGEST_REASON).collect()
     }
 }
@@ -117,7 +118,7 @@ mod tests {
         ] {
             assert_eq!(secrets.hidden(text, 100), shown, "{text}");
         }
-        // However many there are, the text is bounded.
+        // However many secrets the text contains, its length is bounded.
         assert_eq!(secrets.hidden(&"7".repeat(1_000), 3), REDACTED.repeat(3));
         assert_eq!(secrets.printable(&"7".repeat(1_000)).len(), LONGEST_REASON);
         assert_eq!(format!("{secrets:?}").matches(REDACTED).count(), secrets.0.len());
@@ -130,7 +131,7 @@ mod tests {
             ("https://h/v1/logs?api_key=K", "https://h/v1/logs"),
             ("http://h#K", "http://h"),
             ("http://user:P@h:1/path", "http://[redacted]"),
-            // Passwords whose marks were not escaped.
+            // Passwords in which the URL's own marks are not escaped.
             ("http://user:P/K@h", "http://[redacted]"),
             ("http://user:P?K@h", "http://[redacted]"),
             ("http://user:P#K@h", "http://[redacted]"),

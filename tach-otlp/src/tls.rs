@@ -186,7 +186,7 @@ fn native() -> Vec<CertificateDer<'static>> {
     if adapter::is_environment_trusted() {
         return rustls_native_certs::load_native_certs().certs;
     }
-    // `load_native_certs` would obey the variables, so it is not called here.
+    // `load_native_certs` obeys the variables, which an untrusted caller may have set.
     let file = BUNDLES.iter().map(Path::new).find(|file| file.exists());
     rustls_native_certs::load_certs_from_paths(file, None).certs
 }
@@ -196,7 +196,7 @@ fn explained(error: io::Error) -> io::Error {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     let advice = match error.kind() {
-        // The alert with the reason may be lost with the connection.
+        // The connection may have ended before the alert with the reason arrived.
         BrokenPipe | ConnectionAborted | ConnectionReset => Some(WANTS_CERTIFICATE),
         _ => cause.and_then(advice),
     };
@@ -207,7 +207,7 @@ fn explained(error: io::Error) -> io::Error {
 fn advice(error: &rustls::Error) -> Option<&'static str> {
     match error {
         rustls::Error::InvalidCertificate(fault) => Some(match fault {
-            // Another authority may have the same name.
+            // A bad signature may mean that another authority has the same name.
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 "OTEL_EXPORTER_OTLP_CERTIFICATE or Otlp::certificate must name a file with the \
                  certificate of the authority that signed the collector's"

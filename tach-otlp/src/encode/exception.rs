@@ -28,7 +28,8 @@ impl Attributes {
         let mut messages = chain.messages();
         let text = messages.next().unwrap_or_default();
         self.add_exception_text(to, text);
-        // The conventions have one text here, as the language prints an error.
+        // OpenTelemetry's conventions ask for one text, in the form in which the language prints
+        // errors.
         let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
         if all.len() > text.len() {
             self.add(to, STACKTRACE, Value::Str(&all));

@@ -109,7 +109,8 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     let (mut trace, mut span) = (None, None);
     let (mut taken, mut has_exception) = (Taken::default(), HasException::default());
     let mut has_exception = || has_exception.note(|| takes_exception(event));
-    // `#[instrument(err(level = "warn"))]` emits an error's text and nothing else.
+    // An event without a message counts as an error at any level: `#[instrument(err(level =
+    // "warn"))]` emits only the error's text.
     let is_error = adapter::severity_number(event) >= ERROR || event.message().is_empty();
     event.fields(|key, value| {
         taken.add(key);

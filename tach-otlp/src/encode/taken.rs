@@ -42,7 +42,7 @@ impl Taken {
     #[must_use]
     pub fn has(self, key: &str) -> bool {
         debug_assert_ne!(bit(key), 0, "{key} is missing in KEYS");
-        // Most records take none.
+        // The first test is a shortcut: most records take no key.
         self.0 != 0 && self.0 & bit(key) != 0
     }
 }

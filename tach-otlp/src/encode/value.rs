@@ -112,7 +112,7 @@ pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>, longest: usize) {
         (Value::Str(text), _) => string(to, text, longest),
         (Value::Error(chain), _) => string(to, &adapter::joined(chain), longest),
         (Value::Json(json), _) => any_nested(to, json, DEEPEST, longest),
-        // A number is not cut to the limit, since its first digits would be another number.
+        // Never truncate a number to the limit: its first digits would be another number.
         (value, _) => bytes(to, field::STRING, value.to_string().as_bytes()),
     }
 }
@@ -144,7 +144,7 @@ fn plain<'a>(json: &'a str, text: &'a str) -> Value<'a> {
         Some(b't' | b'f') => Value::Bool(json == "true"),
         Some(b'"') => Value::Str(text),
         _ if json.contains(['.', 'e', 'E']) => json.parse().map_or(Value::Str(json), Value::F64),
-        // An integer of more bits is written as text.
+        // An integer beyond 64 bits is written as text.
         _ => json.parse().map_or(Value::Str(json), Value::I64),
     }
 }

@@ -157,7 +157,7 @@ fn an_answer_that_breaks_off_or_is_none_is_an_error() {
         head("200"),
         head("200")[..5].to_vec(),
         body(&[0; 5]),
-        // The end of the stream without a status of gRPC.
+        // The stream ends without gRPC's status.
         ended,
         with(head("200"), reset(0)),
         with(head("200"), reset(8)),
@@ -166,7 +166,7 @@ fn an_answer_that_breaks_off_or_is_none_is_an_error() {
         go_away(0, 0),
         go_away(1, 11),
         with(body(&[0; 5]), go_away(1, 2)),
-        // Of another stream, of none, and longer than a frame may be.
+        // Frames of another stream, of no stream, and longer than a frame may be.
         frame(HEADERS, END_OF_HEADERS, 3, &[0x88]),
         frame(DATA, 0, 0, b"abc"),
         vec![0xff, 0xff, 0xff, DATA, 0, 0, 0, 0, 1],

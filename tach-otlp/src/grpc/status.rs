@@ -69,7 +69,7 @@ pub(super) fn judge(
         });
     };
     if code == 0 {
-        // A flag and a length precede the message.
+        // Skip gRPC's prefix of the message: a flag and a length.
         return accepted(body.get(5..).unwrap_or_default(), &advice.secrets);
     }
     let asked = headers.get("grpc-status-details-bin").and_then(|it| retry_delay(it.as_bytes()));

@@ -150,7 +150,7 @@ fn a_pause_may_be_a_date() {
         (None, "7", Some(7)),
         (Some("Fri, 31 Dec 1999 23:59:59 GMT"), "Sat, 01 Jan 2000 00:00:09 GMT", Some(10)),
         (Some("Fri, 31 Dec 1999 23:59:59 GMT"), "Fri, 31 Dec 1999 23:59:58 GMT", Some(0)),
-        // Without a date of its own, the server's clock is taken to be right.
+        // If the answer has no date, the server's clock counts as right.
         (None, "Fri, 31 Dec 1999 23:59:59 GMT", Some(0)),
         (None, "soon", None),
         (None, "-1", None),
@@ -257,7 +257,8 @@ fn a_mistake_has_its_sentence() {
         drop(client);
         server.join().unwrap();
     }
-    // A collector that has answered speaks HTTP, and a connection that ends has another reason.
+    // A collector that has answered speaks HTTP. If its connection ends later, advice about gRPC
+    // would mislead.
     let (mut client, server) = serve(vec![vec![OK.to_owned(), String::new()]]);
     assert_eq!(sent(&mut client, b""), "accepted");
     let ended = sent(&mut client, b"");

@@ -168,7 +168,7 @@ mod tests {
         let (id, this) = (instance_id(process::id()), i64::from(process::id()));
         let child = parent.clone().attribute(PID, 1_i64).in_child();
         assert!(has(&child, INSTANCE, Value::Str(&id)) && has(&child, PID, this.into()));
-        // Of the program's own.
+        // Attributes that the program has set are kept in the child.
         let child = parent.attribute(INSTANCE, "blue").attribute(PID, 7_i64).in_child();
         assert!(has(&child, INSTANCE, Value::Str("blue")) && has(&child, PID, 7_i64.into()));
     }

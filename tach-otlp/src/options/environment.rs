@@ -194,7 +194,8 @@ fn headers(requests: &mut Requests, variable: &str, list: &str) {
         match header {
             Ok((name, value)) => requests.header(&name, value.expose()),
             Err(reason) => {
-                // Values may be secrets, and a name that is none may be a value.
+                // Name the pair by its position: its value may be a secret, and an invalid name may
+                // be a value.
                 let reason = format!("pair {at} of it is left out: {reason}");
                 requests.ignored.push(Fault::new(variable, "", reason));
             }

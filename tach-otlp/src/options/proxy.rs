@@ -22,7 +22,7 @@ impl Proxies {
     pub(super) fn of_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let first = |names: &[&str]| {
             names.iter().find_map(|&name| {
-                // A value that is not Unicode is no URL, which is reported.
+                // A value that is not Unicode becomes an invalid URL, which is reported.
                 let value = variable(name)?.to_string_lossy().into_owned();
                 (!value.is_empty()).then(|| (name.to_owned(), Secret::new(value)))
             })

@@ -125,7 +125,8 @@ impl Requests {
             Kind::Whole if self.protocol == Protocol::HttpProtobuf => {
                 return self.endpoint.url.clone();
             }
-            // gRPC has the same method for all collectors.
+            // Append gRPC's path to any endpoint: the path names the method, which no collector can
+            // choose.
             Kind::Base | Kind::Whole => self.endpoint.url.expose(),
         };
         let base = &*self.with_scheme(base);
@@ -207,7 +208,8 @@ impl Requests {
             Protocol::HttpProtobuf => {
                 let proxy = match proxies.proxy_for(&address) {
                     Ok(proxy) => proxy,
-                    // The author of the variable wants no request that bypasses the proxy.
+                    // Never connect directly instead: whoever set the variable wants no request to
+                    // bypass the proxy.
                     Err(fault) => return Ok(Transport::Unusable(fault.into())),
                 };
                 let agent = connections

@@ -134,7 +134,7 @@ mod tests {
             (&[DEAD, NEAR], Ok(1), ms(270)),
             (&[Does::Refuse, NEAR], Ok(1), ms(20)),
             (&[DEAD, Does::Refuse, DEAD, NEAR], Ok(3), ms(520)),
-            // Far addresses have their time in the second round.
+            // Far addresses get enough time in the second round.
             (&[FAR, DEAD], Ok(0), ms(500 + 800)),
             (&[Does::Refuse, FAR], Ok(1), ms(250 + 800)),
             (&[DEAD, DEAD], Err(io::ErrorKind::TimedOut), ms(10_000)),

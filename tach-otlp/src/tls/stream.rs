@@ -37,7 +37,8 @@ impl Stream for Secured {
 
 impl io::Read for Secured {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        // A server may refuse the client's certificate only after the keys are agreed on.
+        // Explain the errors of reads too: a server may refuse the client's certificate only after
+        // the handshake.
         self.0.read(to).map_err(explained)
     }
 }

@@ -419,7 +419,7 @@ fn a_file_of_certificates_that_can_t_be_used_is_named_with_its_variable() {
         assert!(set.exporter().is_ok(), "a variable stops no service");
         let error = failure(&set, Signal::Traces).unwrap();
         assert!([&*name, path, wanted].iter().all(|part| error.contains(part)), "{error}");
-        // Nobody reads it for a plain connection.
+        // A plain connection does not read the file.
         assert_eq!(failure(&options(&[(&name, path)]), Signal::Traces), None);
     }
     std::fs::remove_dir_all(folder).unwrap();
