@@ -183,8 +183,8 @@ impl LogFile {
         let folder = place.make_folder()?;
         let file = append(&folder, place.name(), access)?;
         if options.sync == SyncPolicy::Every {
-            // Otherwise a machine that loses power may lose the name of a new file, whatever was
-            // synced of its contents.
+            // Sync the folder too: otherwise a power loss may remove the new file's name, whatever
+            // was synced of its contents.
             folder.sync()?;
         }
         place.keep(folder);

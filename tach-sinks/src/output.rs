@@ -279,7 +279,7 @@ impl<O: Owner> Output<O> {
             (self.is_lost, self.is_rotation_due) = (false, false);
             // If the old file ends within an event, write the whole event to the new file.
             batch.repeat_part();
-            // A rotation was to begin a new file too.
+            // The pending rotation was to begin a new file, which `reopen` has just done.
             if self.rotation.succeeded() {
                 self.owner.recovered(Task::Rotate);
             }
@@ -301,7 +301,8 @@ impl<O: Owner> Output<O> {
     fn rotate(&mut self, batch: &mut Batch<O::Label>) {
         let Some(file) = self.receiver.file() else { return };
         if let Err(error) = file.move_away() {
-            // A rotation at the start, or one that the program asks for, is due only once.
+            // Try again later: a rotation at the start, or one that the program asked for, would
+            // not become due again.
             self.is_rotation_due = true;
             let pause = self.rotation.happened();
             self.owner.failed(Task::Rotate, &error, 0, pause);

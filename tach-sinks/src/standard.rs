@@ -37,7 +37,8 @@ impl<S: Stream + Write + Send + 'static> Receiver for Standard<S> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // On Unix what was written has left the process, and stdout's flush would take its lock.
+        // On Unix, written bytes have left the process already. Flushing stdout would only wait for
+        // its lock.
         if cfg!(unix) { Ok(()) } else { self.stream.flush() }
     }
 

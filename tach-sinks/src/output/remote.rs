@@ -119,7 +119,8 @@ impl<O: Owner> Output<O> {
             Sent::Whole(error) => return Ok(self.halve_once(part, &error)),
             Sent::Later(error) => error,
         };
-        // The event has pauses of its own, and other events need not wait for them.
+        // End the receiver's pause: this event has pauses of its own, for which other events need
+        // not wait.
         if part.is_alone() && !had_pause && !self.receiver.asks_for_pause() {
             self.receiver.end_pause();
         }

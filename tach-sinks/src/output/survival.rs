@@ -17,7 +17,7 @@ impl<O: Owner> Output<O> {
         let Self { notes, receiver, .. } = self;
         let Some((notes, lane)) = notes else { return };
         if let Some(file) = receiver.file().filter(|file| file.is_regular()) {
-            // A half of an event may be there from the write before.
+            // Include the part of an event that the previous write may have left in the file.
             let part = batch.part();
             let bytes = &batch.bytes()[batch.written() - part..][..part + length];
             let (is_last, mut to) = (batch.left() == length, file.known_target());

@@ -15,7 +15,7 @@ use super::names::compressed;
 /// Replaces a file by a compressed copy. Leaves a file that another process writes or compresses:
 /// the last process that writes it compresses it.
 pub(crate) fn compress(folder: &Folder, name: &OsStr, job: &Job) -> io::Result<()> {
-    // The name while the copy is incomplete.
+    // The copy's name until the copy is complete.
     let mut part = compressed(name);
     part.push(".part");
     let mut file = match folder.open_own(name, &job.log) {
@@ -43,16 +43,16 @@ pub(crate) fn compress(folder: &Folder, name: &OsStr, job: &Job) -> io::Result<(
         }
         created => created?,
     };
-    // Until the copy has its name, the lock shows that it is not left over. Whoever has the lock
-    // deletes the copy.
+    // Lock the copy until it has its final name: an unlocked copy counts as left over and is
+    // deleted. If another process has the lock, it is deleting the copy.
     if !tach_files::try_lock(&to) {
         return Ok(());
     }
     let mut to = GzEncoder::new(to, Compression::default());
     let copied = io::copy(&mut file, &mut to)?;
     let to = to.finish()?;
-    // The age of an old file counts from its rotation. If the file system sets no times, it counts
-    // from here.
+    // The age of an old file counts from its rotation, so the copy gets the file's time. If the
+    // file system sets no times, the age counts from now.
     let _from_here = opened.modified().map(|rotated| to.set_modified(rotated));
     to.sync_all()?;
     let copy = (Entry::of(&to)?, part);
@@ -71,7 +71,8 @@ pub(crate) fn replace(
         folder.entry(name).map(|found| found.is_none_or(|found| found.is_other(entry)))
     };
     if is_other(part, copy)? {
-        // Another process took it for one that is left over, on a file system without locks.
+        // On a file system without locks, another process took the copy for one that is left over,
+        // and deleted it.
         return Ok(());
     }
     let Some(name) = name_now(folder, opened, name, job)? else {
@@ -86,7 +87,8 @@ pub(crate) fn replace(
     }
     folder.rename(part, &done)?;
     folder.sync()?;
-    // These can only differ for programs, and on file systems, without locks.
+    // Check again: other programs, and processes on a file system without locks, may have replaced
+    // the files.
     if is_other(&name, opened)? || is_other(&done, copy)? {
         return Ok(());
     }

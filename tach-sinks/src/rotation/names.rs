@@ -108,7 +108,7 @@ impl Names {
             let rank = self.rank(name, log)?;
             Some(Old { rank, is_compressed })
         };
-        // The log's own extension may be `gz`.
+        // Try the whole name first: the log's own extension may be `gz`.
         read(name, false).or_else(|| read(name.strip_suffix(b".gz")?, true))
     }
 
@@ -351,7 +351,8 @@ mod tests {
                 prop_assert!(gzip.is_some_and(|it| it.is_compressed), "{names:?} {name:?}");
                 prop_assert_eq!(names.read(&with_end(&compressed(&name), ".part".as_ref()), log), None);
                 prop_assert!(name.len() + ".gz.part".len() <= log.len() + 255 - LONGEST);
-                // A later file is younger.
+                // Of two numbers, the lower one is the younger file. Of two times, the later one
+                // is.
                 let rank = |name: &OsStr| names.read(name, log).unwrap().rank;
                 let next = if names == Names::Numbers { make(time, count + 1) } else { name.clone() };
                 let young = if names == Names::Numbers { name.clone() } else { make(time, count + 1) };

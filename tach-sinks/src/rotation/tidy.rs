@@ -38,7 +38,7 @@ struct Shared(Arc<Mutex<State>>);
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A value is whole after each statement that changes it.
+        // Ignore poisoning: each statement that changes the state leaves it consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -240,7 +240,7 @@ fn old_files(folder: &Folder, job: &Job, state: &Shared) -> io::Result<Vec<OldFi
             Err(error) => state.lock().failed(error),
         }
     }
-    // By time, since names with different offsets do not sort by their texts.
+    // Sort by time: names with different offsets do not sort by their texts.
     files.sort_by(|one, other| (one.old.rank, &one.name).cmp(&(other.old.rank, &other.name)));
     Ok(files)
 }
@@ -342,7 +342,7 @@ mod tests {
             (new().keep_for(Duration::MAX), 5),
             (new().keep_for(hours(3)).names(Names::Numbers), 3),
         ];
-        // The clock of the pipeline, which is not the system's.
+        // Ages count by the pipeline's clock, which may differ from the system's.
         let now = UnixTime::EPOCH + hours(24 * 365);
         for (rotation, left) in cases {
             // Rotated one to five hours ago.
@@ -400,7 +400,7 @@ mod tests {
             assert_eq!(logs.names(), [compressed(&old(3)), old(4)]);
             compress(&old(4));
             assert_eq!((next(), logs.names().len()), (None, 2));
-            // A file that is still being written, since no new file could be opened.
+            // The open file is kept: it is still being written, since no new file could be opened.
             logs.add(&old(5));
             state.lock().open = folder.entry(&old(5)).unwrap();
             assert_eq!((next(), logs.names().len()), (None, 3));
@@ -427,7 +427,7 @@ mod tests {
                 let log = folder.entry("log".as_ref()).unwrap().unwrap();
                 rotation.rename(&folder, "log".as_ref(), &log, job.now).unwrap();
                 if is_taken {
-                    // So that the new file has another number.
+                    // A new file at the copy's path has another file id than the copy.
                     write("other.part", "half");
                     fs::rename(logs.0.join("other.part"), logs.0.join("log.1.gz.part")).unwrap();
                 }

@@ -34,7 +34,8 @@ fn has_ended(period: Duration, written: (UnixTime, Offset), now: (UnixTime, Offs
         let local = i128::from(time.as_secs()) + i128::from(offset.as_minutes()) * 60;
         local.div_euclid(i128::from(period.as_secs()))
     };
-    // At the end of summer time an hour is followed by one with the same number.
+    // At the end of summer time, an hour is followed by another hour of the same number. Only the
+    // offset tells them apart.
     let is_repeated = period < DAY && written.1 != now.1;
     // The clock may have been set back.
     now.0 > written.0 && (number(now) > number(written) || is_repeated)

@@ -319,7 +319,7 @@ fn one_bad_event_holds_no_other_up() {
                 let (accepted, longest) = (run.accepted(first), run.longest());
                 assert_eq!(accepted, first as usize - 1, "{first} {at} {more}");
                 assert!(longest <= BAR, "{first} {at} {more}: {longest:?}");
-                // Twice eight to halve the longest request.
+                // Finding the bad event halves the longest request eight times, twice.
                 assert!(run.requests() <= 30, "{first} {at} {more}: {}", run.requests());
                 assert_eq!(run.output.owner.dropped, 0);
             }
@@ -351,7 +351,7 @@ fn many_bad_events_hold_no_other_up_for_long() {
 fn a_refused_event_holds_no_other_up() {
     for reply in [Reply::Whole, Reply::Never] {
         for at in [0, 1, 50, 98, 99] {
-            // Alone it is refused, and with others it is not taken now.
+            // A request with the bad event alone is refused for good, one with others only for now.
             let run = Run::new(
                 &Traffic { first: 100, more: 0 },
                 |number| number != at,
@@ -368,7 +368,7 @@ fn a_refused_event_holds_no_other_up() {
                 |number| number != at,
                 unless_bad(move |number| number == at, reply),
             );
-            // All of its request, or of half of it.
+            // All events of the request with the bad one are dropped, or of half of the request.
             let most = if reply == Reply::Whole { 50 } else { 100 };
             let dropped = run.output.owner.dropped;
             assert!(dropped <= most && run.requests() <= 3, "{reply:?} {at}: {dropped}");
