@@ -81,7 +81,8 @@ pub fn open_special(path: &Path) -> io::Result<Option<File>> {
     if os::is_own_descriptor(&path) {
         return File::options().append(true).open(path).map(Some);
     }
-    // A path that can't be looked at can't be opened either, and the attempt has the better error.
+    // If the path can't be looked at, it can't be opened either. Try anyway: `open` returns the
+    // better error.
     match Entry::at(&path) {
         Ok(Some(Entry { kind: Kind::Special, .. })) => {
             let place = Place::of(&path)?;

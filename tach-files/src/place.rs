@@ -148,7 +148,7 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     for _ in 0..=MOST_LINKS {
-        // The shortest one has no links among its own folders.
+        // Begin with the shortest ancestor, so that no other link precedes the one found.
         let mut folders: Vec<_> = path.ancestors().collect();
         folders.reverse();
         let Some(link) = folders.into_iter().find(|folder| folder.is_symlink()) else {

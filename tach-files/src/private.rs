@@ -282,7 +282,7 @@ pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
     loop {
         match fallocate(file, FallocateFlags::empty(), start, length) {
             Err(Errno::INTR) => {}
-            // The file system can't. Then a write of zeros reserves the blocks.
+            // The file system can't reserve blocks. Writing zeros does so instead.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
             reserved => return Ok(reserved?),
         }

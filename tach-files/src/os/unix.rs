@@ -91,7 +91,7 @@ impl Handle {
         } else if mode.contains(Mode::WOTH) {
             Some(Writers::Everybody)
         } else if mode.contains(Mode::WGRP) {
-            // Set also if an access control list lets other users write: then this bit is the
+            // The bit is also set if an access control list lets other users write: then it is the
             // list's mask (acl(5)).
             Some(Writers::Group(group))
         } else {
@@ -123,7 +123,8 @@ impl Handle {
     }
 
     pub(crate) fn open_existing(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
-        // Opening a FIFO would wait for its other end, and a terminal would become the process's.
+        // Without these flags, opening a FIFO would wait for its other end, and a terminal would
+        // become the process's controlling terminal.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::empty())?.into())
     }
@@ -232,9 +233,9 @@ impl Access {
     /// Returns the mode of a file without the list. With a list, the bits of the group are the
     /// list's mask: the most that its entries grant, and not what the owning group may do.
     fn unlisted(&self) -> u32 {
-        // The list is a version and entries: a kind, rights, an id. Without the list, a user or
-        // group that it names counts as the group or the others, which must not get more than any
-        // of them had.
+        // The list is a version and entries: a kind, rights, an id. If the list can't be copied,
+        // the users and groups that it names count as the group or as others. These then get only
+        // what all of them had.
         let list = self.list.as_deref().and_then(|list| list.get(4..)).unwrap_or_default();
         let rights = |kinds: [u8; 2]| {
             let entries = list.chunks_exact(8).filter(|entry| kinds.contains(&entry[0]));
