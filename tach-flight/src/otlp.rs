@@ -56,8 +56,8 @@ fn write(
     limits: &SpanLimits,
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
-    // The events within spans, by the spans' ids and in order. They are counted first: a vector
-    // that grows takes up to three times as much memory.
+    // Collect the events within spans, sorted by their spans' ids and in order. Count them first: a
+    // vector that grows takes up to three times as much memory.
     let within = || {
         snapshot.items().enumerate().filter_map(|(at, item)| match item {
             Item::Event(_, record) => Some((Frame::read(record)?.context()?.span, at, record)),

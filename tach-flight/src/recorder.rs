@@ -112,7 +112,7 @@ impl<O: Owner> Recorder<O> {
         }
         let snapshot = Snapshot::new(&ring, last, Arc::clone(&self.redacted));
         drop(ring);
-        // A format that panics would panic at each start.
+        // If the format panics, count the file as done: the format would panic again at each start.
         let written = panic::catch_unwind(AssertUnwindSafe(|| files.write_of(&snapshot, process)));
         let (written, is_done) = match written {
             Ok(written) => (written, false),
@@ -128,7 +128,7 @@ impl<O: Owner> Recorder<O> {
         let Self { ring, keep, .. } = self;
         if ring.event(record, time) {
             if let Some(keep) = keep {
-                // The ring's copy has the Unix time.
+                // Keep the ring's copy of the record, which contains the Unix time.
                 let bytes = &ring.current.bytes;
                 keep(&[], &bytes[bytes.len() - record.len()..]);
             }

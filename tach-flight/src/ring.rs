@@ -65,7 +65,7 @@ impl Block {
 
     pub(crate) fn add_span(&mut self, span: &Span<'_>) {
         self.spans.push(Kept::without_events(span, &mut self.bytes));
-        // A span may have been left long before it closes.
+        // Take the later end: a span may be left long before it closes, so ends are not in order.
         self.last = self.last.max(Some(span.end));
     }
 
@@ -176,7 +176,8 @@ impl Ring {
     fn make_room_for_span(&mut self) {
         let spans = self.current.spans.len();
         if spans == self.current.spans.capacity() {
-            // While the vector grows, the old and the new memory exist at the same time.
+            // Make room for both: while the vector grows, the old and the new memory exist at the
+            // same time.
             let more = (spans / 4).max(8);
             self.forget_for((spans + more) * size_of::<Kept>());
             self.current.spans.reserve_exact(more);

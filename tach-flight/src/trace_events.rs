@@ -96,14 +96,15 @@ fn spans(snapshot: &Snapshot) -> Vec<Shown<'_>> {
             Item::Event(..) => None,
         })
     };
-    // Counted first: a vector that grows takes up to three times as much memory.
+    // Count the spans first: a vector that grows takes up to three times as much memory.
     let mut shown = Vec::with_capacity(spans().count());
     shown.extend(spans().map(|stored| {
         let span = stored.span(&[]);
         let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
         Shown { start: span.start.as_nanos(), end, stored }
     }));
-    // Spans were added when they ended, so children before parents.
+    // Spans are added when they end, so children come before their parents. Reversed, a parent
+    // precedes a child with the same times.
     shown.reverse();
     shown.sort_by_key(|shown| (shown.start, Reverse(shown.end)));
     shown
@@ -161,7 +162,7 @@ impl<'a> Events<'a> {
     fn span(&mut self, span: &Span<'_>, is_on_thread: bool) -> io::Result<()> {
         let Some(start) = span.begin() else { return Ok(()) };
         let site = site(span);
-        // A span that is open has no end.
+        // An open span has no end, so only its beginning is written.
         let phase = match (is_on_thread, span.is_unfinished) {
             (true, false) => "X",
             (true, true) => "B",
@@ -220,7 +221,7 @@ impl<'a> Events<'a> {
             self.bytes.extend_from_slice(b",\"args\":{");
             self.end_event(&name)?;
         }
-        // Methods of a span add events to its own records.
+        // Events that a span's own methods added are items of the span.
         for item in span.items() {
             if let Part::Event(event, time) = item {
                 self.event(&event, time)?;
