@@ -30,7 +30,7 @@ impl Present {
         }
         let given_ns = unix_ns(given);
         let by_wall = self.wall_ns.checked_sub(given_ns);
-        // A time that was read just before the step is a time of the line.
+        // If `given` was read just before the step, it is already on the line.
         let by_line = self.now_ns.checked_sub(given_ns).unwrap_or(u64::MAX);
         if by_line <= MOMENT_NS && by_wall.is_none_or(|age_ns| by_line < age_ns) {
             return None;
@@ -49,7 +49,8 @@ impl Present {
     /// and whether it is the caller's.
     #[cold]
     pub(crate) fn settle(self, builder: &mut SpanBuilder, own: SystemTime) -> (SystemTime, bool) {
-        // A thread may be held up for longer than a moment, which only a step makes visible.
+        // Look back further than a moment: a thread may have been held up between reading the time
+        // and this call. Without a step that does no harm.
         let earliest_ns = self.now_ns.saturating_sub(FOLLOWED_NS);
         let moved_ns = builder.start_time.and_then(|given| self.moved(given, earliest_ns));
         let is_kept = builder.start_time.is_some() && moved_ns.is_none();

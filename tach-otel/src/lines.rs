@@ -114,8 +114,8 @@ impl State {
     /// Returns the line of spans that start now.
     #[inline]
     pub(crate) fn current(&self) -> Line {
-        // ORDERING: Acquire pairs with the Release in `change`: who sees a line after a step also
-        // sees that children follow their parents.
+        // ORDERING: Acquire, pairs with the Release in `change`: a thread that sees the line after
+        // a step also sees that children follow their parents.
         Line(self.now.load(Ordering::Acquire))
     }
 
@@ -131,7 +131,7 @@ impl State {
 
     #[inline]
     fn follow_parents(&self, moment: Moment) -> bool {
-        // ORDERING: Relaxed, because `current` is called before.
+        // ORDERING: Relaxed, since the Acquire load in `current` comes before.
         moment.elapsed_ns < self.until_ns.load(Ordering::Relaxed)
     }
 
@@ -155,7 +155,7 @@ impl State {
     /// Returns whether the span of `entry` started at most ten seconds before the last step. A span
     /// that is older is no request that the step has divided.
     fn is_followed(&self, entry: &Entry) -> bool {
-        // ORDERING: Relaxed, because `current` is called before.
+        // ORDERING: Relaxed, since the Acquire load in `current` comes before.
         entry.elapsed_ns.saturating_add(2 * FOLLOWED_NS) >= self.until_ns.load(Ordering::Relaxed)
     }
 
@@ -166,8 +166,8 @@ impl State {
         if !line.is_apart(moment) {
             return line;
         }
-        // ORDERING: Relaxed for the loads and stores of `before` and the three times: the lock
-        // orders them, and for others the Release below.
+        // ORDERING: Relaxed for the loads and stores of `before` and the three times. Here the lock
+        // orders them; other threads see them by the Release below.
         let until_ns = self.until_ns.load(Ordering::Relaxed);
         if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
             // The thread was held up after it read the clock, and the step came afterwards. In a
@@ -186,7 +186,7 @@ impl State {
             self.until_ns.store(next_until_ns, Ordering::Relaxed);
         }
         self.began_ns.store(moment.elapsed_ns, Ordering::Relaxed);
-        // ORDERING: Release: see `current`.
+        // ORDERING: Release, pairs with the Acquire in `current`: publishes the stores above.
         self.now.store(moment.line().0, Ordering::Release);
         moment.line()
     }
@@ -203,7 +203,7 @@ impl State {
     /// Returns the elapsed time at which the last step was seen, by a span that started after it or
     /// by a look at the wall clock; or 0, which is before all times, if none was seen.
     pub(crate) fn stepped_ns(&self) -> u64 {
-        // ORDERING: Relaxed, because an older one is as good.
+        // ORDERING: Relaxed, because an older value does no harm.
         let by_span_ns = self.until_ns.load(Ordering::Relaxed).saturating_sub(FOLLOWED_NS);
         by_span_ns.max(self.seen_ns().unwrap_or(0))
     }

@@ -40,7 +40,8 @@ impl Present {
         if !present.is_off() {
             return present;
         }
-        // The wall clock is read before tach's: an age may come out too short, never negative.
+        // Read the wall clock before tach's: then an age may come out too short, but never
+        // negative.
         let bracket = Bracket::read(clock, instant, present.wall_ns, wall_ns);
         Self::of(clock, lines, line, lines.elapsed_ns(clock, bracket.before), bracket)
     }

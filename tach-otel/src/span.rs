@@ -162,8 +162,8 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         // ORDERING: Relaxed, because `end` has exclusive access.
         self.is_seen.store(true, Ordering::Relaxed);
         let context = self.inner.span_context();
-        // Not each time, because the list has a lock. ORDERING: Relaxed, because a thread that sees
-        // the flag late only finds the span listed.
+        // List the span only once, because the list has a lock.
+        // ORDERING: Relaxed, because a thread that sees the flag late only finds the span listed.
         if self.is_near_step && !self.is_listed.load(Ordering::Relaxed) {
             self.list(context);
         }

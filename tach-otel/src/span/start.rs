@@ -114,7 +114,8 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
         parent: &Context,
     ) -> Self {
         let (clock, lines) = (tracer.clock.clone(), tracer.lines);
-        // After all that may panic, so that the wrapped span is created in its place.
+        // Create the wrapped span last: if nothing can panic afterwards, the compiler builds it in
+        // place and does not move it.
         Self {
             inner: tracer.inner.build_with_context(builder, parent),
             clock,
@@ -142,7 +143,8 @@ fn given_start<T, C: Clock>(
     let now = Start::at(tracer, parent, instant);
     let present = Present::read(&tracer.clock, tracer.lines, now.line, instant);
     let (time, is_given) = present.settle(builder, now.time);
-    // A start before the machine's boot wraps: too far ahead to be noted, like a chosen future.
+    // If the start is before the machine's boot, the difference wraps. Such a start is too far
+    // ahead to be noted, like a future one that the program chose.
     let at_ns = unix_ns(time).wrapping_sub(now.line.0);
     Start { time, at_ns, is_given, ..now }
 }
@@ -161,7 +163,8 @@ mod tests {
     fn a_start_ahead_changes_no_span_but_its_children_and_these_by_the_clocks_error() {
         for (ahead_us, child_us) in [(0, 0), (3, 3), (50, 50), (51, 0), (500, 0), (60_000, 0)] {
             for step in [false, true] {
-                // Far ahead of the wall clock, which so has never shown the given start.
+                // The time is far ahead of the wall clock, which has therefore never shown the
+                // given start.
                 let now = UnixTime::now().saturating_add(Duration::from_secs(360_000));
                 let manual: &ManualClock = Box::leak(Box::new(ManualClock::new(now)));
                 let exporter = InMemorySpanExporter::default();

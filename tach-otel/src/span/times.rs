@@ -57,8 +57,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         if !self.line.is_off(moment) {
             return None;
         }
-        // Read the clock again: `instant` was read early, so its time may be before that of an
-        // event in between.
+        // Read the clock again: `instant` was read early, and an event may have come in between.
         Some(if is_past { self.time_at(instant) } else { self.now() })
     }
 
