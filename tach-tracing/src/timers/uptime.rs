@@ -74,7 +74,8 @@ impl Format for Uptime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let now = current::instant(clock);
         let uptime = match self.start {
-            // With another clock there is a start.
+            // Without a start, the clock is tach's own: `begun_by` sets a start for any other
+            // clock.
             None => adapter::uptime_at(now),
             Some(start) => clock.duration_between(start, now),
         };

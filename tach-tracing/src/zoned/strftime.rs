@@ -106,7 +106,7 @@ impl Strftime {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fixed_offset(pattern: &str, offset: Offset) -> Result<Timer<Self>, Error> {
-        // jiff has every offset of RFC 3339.
+        // The fallback is never used: jiff supports every offset of RFC 3339.
         let offset = jiff::tz::Offset::from_seconds(offset.as_minutes() * 60);
         let zone = offset.map_or(TimeZone::UTC, TimeZone::fixed);
         Self::new(pattern, Zone::Fixed(zone))

@@ -65,7 +65,7 @@ impl Callback {
     fn has_a_time(self) -> bool {
         event_time::current().is_some() && {
             let handled = HANDLED.try_with(Cell::get).ok().flatten();
-            // A time that no `EventTime` pinned is meant for everything inside it.
+            // If no `EventTime` pinned the time, the program did, for everything inside it.
             handled
                 .is_none_or(|handled| handled.depth != adapter::depth() || handled.callback == self)
         }

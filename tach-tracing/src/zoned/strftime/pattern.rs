@@ -21,7 +21,8 @@ const NO_PLUS: &str = "for RFC 3339 use the timers `Utc`, `Local` or `FixedOffse
 /// Checks that `sample` can be printed by `pattern`, and returns the pattern for jiff.
 pub(super) fn checked(pattern: &str, sample: &BrokenDownTime) -> Result<Box<str>, Error> {
     let mut ours = String::with_capacity(pattern.len());
-    // As long as the pattern, with a directive of jiff's in place of each of chrono's.
+    // The same pattern, but each directive of chrono's is replaced by one of jiff's of the same
+    // length, so that positions stay the same.
     let mut for_check = String::with_capacity(pattern.len());
     let mut rest = pattern.char_indices();
     while let Some((start, c)) = rest.next() {
