@@ -98,7 +98,7 @@ impl Evidence {
                 .into_iter()
                 .filter_map(|(is_ignored, message)| is_ignored.then_some(message))
                 .collect(),
-            // Compared last: a replaced clock that runs too fast is still right at first.
+            // Compare last: a replaced clock that runs too fast is right at first.
             os_clock: OsClock::compare(),
             counter: Counter {
                 name: Some(clocksource).filter(|name| !name.is_empty()),
