@@ -68,7 +68,7 @@ struct Report {
 
 pub(crate) fn run(options: &Options, output: Output) -> anyhow::Result<Outcome> {
     if let Some(path) = &options.plot {
-        // Before a long measurement. Leaves an older plot as it is.
+        // Fail now rather than after a long measurement. An older plot stays as it is.
         tach_files::check_create(path)
             .with_context(|| format!("can't create {}", path.display()))?;
     }

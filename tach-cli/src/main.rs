@@ -55,7 +55,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        // It quotes the command line.
+        // The error quotes the command line, which may contain control characters.
         Err(error) if error.use_stderr() => {
             let text = output::harmless(&error.render().to_string());
             let _lost = write!(anstream::stderr(), "{text}");

@@ -19,7 +19,7 @@ impl Progress {
             return Self(ProgressBar::hidden());
         }
         let bar = ProgressBar::new(millis(length));
-        // The message is cut where the line ends.
+        // `wide_msg` truncates the message at the end of the line.
         let template = "{bar:10} {percent:>3} %  {wide_msg}";
         let style = ProgressStyle::with_template(template).expect("the template is valid");
         bar.set_style(style.progress_chars("=> "));

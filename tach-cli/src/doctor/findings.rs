@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_known_to_no_microsecond_is_neither_good_nor_bad() {
-        // The bound excludes no skew, and no figure is better than the bound.
+        // With this bound, a skew is neither shown nor excluded.
         let busy = found(|evidence| {
             let core = Offset { core: 1, ns: 19_790_000.0, bound_ns: 27_780_000.0 };
             evidence.skew = Some(vec![core]);
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(busy, [(Note, "not-measured")]);
         let silent = found(|evidence| evidence.skew = Some(vec![Offset::unknown(1)]));
         assert_eq!(silent, busy);
-        // A skew of milliseconds is one, also if it is known to some microseconds alone.
+        // A skew of milliseconds is reported even if its bound is as wide as some microseconds.
         let skewed = found(|evidence| {
             let core = Offset { core: 1, ns: 19_790_000.0, bound_ns: 5_000.0 };
             evidence.skew = Some(vec![core]);

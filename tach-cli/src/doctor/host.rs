@@ -98,7 +98,8 @@ impl Host {
 
 fn of_cpuid([first, second]: [Option<[u8; 12]>; 2]) -> Option<String> {
     let known = |name: &[u8; 12]| HYPERVISORS.iter().find(|(known, _)| *known == name);
-    // Others imitate Hyper-V, so that Windows uses its interface, and have their own name second.
+    // Other hypervisors show Hyper-V's name first, so that Windows uses its interface, and their
+    // own name second.
     let own = second.filter(|own| first.as_ref() == Some(HYPER_V) && known(own).is_some());
     let name = own.or(first)?;
     let text = || harmless(String::from_utf8_lossy(&name).trim_end_matches('\0'));

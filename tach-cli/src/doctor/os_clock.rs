@@ -25,7 +25,7 @@ impl OsClock {
             let library = adapter::os_clocks()?;
             Some(Self::of(before, library, adapter::os_clocks_by_system_call()?))
         };
-        // A step between the reads of one attempt is not in the other.
+        // Take the lesser difference of two attempts: a step of the clock spoils only one of them.
         let (first, second) = (attempt()?, attempt()?);
         let least = |a: i64, b: i64| if b.unsigned_abs() < a.unsigned_abs() { b } else { a };
         Some(Self {

@@ -104,7 +104,7 @@ mod tests {
         let clock = elapsing("test", OsMonotonic::new(), StdInstant::now, elapsed_ns);
         std::thread::sleep(Duration::from_millis(2));
         let error_ns = (clock.compare)().error_ns;
-        // Half of two milliseconds and more.
+        // The clock is off by half of the elapsed time, which is two milliseconds or more.
         assert!(if is_ahead { error_ns > 9e5 } else { error_ns < -9e5 }, "{error_ns}");
     }
 

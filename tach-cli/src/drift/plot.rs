@@ -127,7 +127,7 @@ fn draw(
         .x_label_area_size(56)
         .y_label_area_size(96)
         .build_cartesian_2d(
-            // From the axis on, or the first label would meet one of the other axis.
+            // Begin at zero: otherwise the first label would overlap one of the other axis.
             range(points().map(|point| point.0).chain([0.0]), 0.03),
             range(points().map(|point| point.1), 0.08),
         )?;
@@ -143,7 +143,8 @@ fn draw(
         .y_labels(7)
         .draw()?;
     for line in &panel.lines {
-        // Wider lines have pointed joins, which show values that are not there.
+        // Draw thin lines: wider ones have pointed joins, which look like values that were never
+        // measured.
         let style = line.color.stroke_width(1);
         for run in runs(&line.points) {
             // A comparison alone is a point: a line has two.
@@ -151,7 +152,7 @@ fn draw(
             chart.draw_series(LineSeries::new(run.to_vec(), style).point_size(size))?;
         }
     }
-    // Beside the lines, where it hides none of them.
+    // Draw the legend beside the lines, where it hides none of them.
     let left = i32::try_from(area.dim_in_pixel().0).unwrap_or(i32::MAX) - LEGEND + 2 * MARGIN;
     for (line, y) in panel.lines.iter().zip((3 * MARGIN..).step_by(28)) {
         let style = line.color.stroke_width(4);

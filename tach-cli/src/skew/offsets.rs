@@ -50,7 +50,7 @@ impl Offset {
         to_ns: impl Fn(u64) -> f64,
     ) -> Self {
         let width = after - before;
-        // Twice the offset, so that the middle needs no rounding.
+        // Compute twice the offset, so that the middle of the interval needs no rounding.
         let twice = i128::from(theirs) * 2 - i128::from(before) - i128::from(after);
         let size = to_ns(u64::try_from(twice.unsigned_abs()).unwrap_or(u64::MAX)) / 2.0;
         let ns = if twice < 0 { -size } else { size };

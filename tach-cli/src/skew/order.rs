@@ -40,8 +40,8 @@ pub(super) enum Promise {
 
 /// Runs each clock for `time` on the threads, of which there are two or more.
 pub(super) fn clocks(threads: usize, time: Duration) -> Vec<Clock> {
-    // Strict where the kernel trusts the counter on all CPUs, and where every read of the OS clock
-    // raises one maximum.
+    // `Strict` holds if the kernel trusts the counter on all CPUs, or if every read of the OS clock
+    // raises one shared maximum.
     let status = status();
     let ordered = if status.order == Order::OrderedRead || status.source == Source::Os {
         Promise::Strict
@@ -139,7 +139,7 @@ mod tests {
             let read = READS.fetch_add(1, Ordering::Relaxed);
             1_000_000 + read - 1000 * (read % 2)
         };
-        // On a busy machine one thread may run for all of the time.
+        // Try again: on a busy machine, one thread may run alone for the whole time.
         let mut runs = (0..200).map(|_| look(2, behind));
         let found = runs.find(|found| found.inversions > 0).unwrap();
         assert!(found.reads >= found.inversions);
