@@ -257,7 +257,7 @@ fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return run(command(benchmark).args(given(benchmark, arguments)?));
     }
-    // First, so that no measurement is lost if the facts can't be had.
+    // Collect the facts first: if that fails, no measurement is lost.
     let mut record = Record::begin(benchmark)?;
     let mut command = command(benchmark);
     command.args(benchmark.arguments);
@@ -289,7 +289,7 @@ fn given<'a>(benchmark: &'a Benchmark, arguments: &'a [String]) -> Result<Vec<&'
         let known = format!("{name} takes --quick alone, which runs \"tach {}\"", quick.join(" "));
         return if arguments == ["--quick"] { Ok(quick.to_vec()) } else { Err(known) };
     }
-    // The caller's parts take the place of the benchmark's own.
+    // The caller's parts replace the benchmark's own.
     let is_option = |argument: &&str| argument.starts_with('-');
     let has_parts = !arguments.iter().all(is_option);
     let fixed = fixed.iter().copied().filter(|argument| is_option(argument) || !has_parts);

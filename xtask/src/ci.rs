@@ -197,8 +197,8 @@ pub(crate) fn check(arguments: &[String]) -> Result<(), String> {
 fn all(tier: Tier) -> Result<(), String> {
     let start = Instant::now();
     if tier == Tier::Full {
-        // Many tests wait, and leave the CPU to what late steps need. These make what could not be
-        // made.
+        // Prepare what late steps need while tests wait and leave the CPU idle. A late step repeats
+        // what failed here.
         thread::spawn(|| {
             let made = otel::set_up(&[], Priority::Idle).and_then(|_| cross::set_up_ahead());
             made.unwrap_or_else(|problem| println!("ahead of the other steps: {problem}"));
@@ -247,7 +247,7 @@ fn alone(Step(name, ..): &Step, tier: Tier) -> Result<String, String> {
         let rest = if is_whole { "" } else { ", a part NOT RUN: see its output" };
         return Ok(format!("{name:16} {seconds:4} s{rest}"));
     }
-    // The last words, which may be several lines.
+    // The program's last words, which may be several lines.
     let problem = output.rsplit_once("xtask: ").map_or("", |(_, problem)| problem).trim_end();
     Err(failed(format!("{status}: {problem}")))
 }
@@ -267,8 +267,8 @@ fn readme_tests(tier: Tier) -> Result<(), String> {
         test.envs(SHORT_TESTS);
     }
     let (library, path) = otel::faketime()?;
-    // With this variable a test fails if something that it needs is missing. Otherwise it only says
-    // so.
+    // With this variable, a test fails if something that it needs is missing. Without it, the test
+    // only says so.
     run_tests(test.env("TACH_TESTS", "all").env(library, path))
 }
 
@@ -294,14 +294,14 @@ fn modes() -> Result<(), String> {
     exit.arg("--target-dir").arg(run::target().join("panic-abort"));
     let (library, path) = otel::faketime()?;
     run_test(exit.env(library, path))?;
-    // The spans of the pipeline by a registry's layer, in place of its own subscriber.
+    // Run the tests with the pipeline as a layer of a registry, not as a subscriber.
     run_test(built::test("tach-pipeline", "it")?.env("TACH_ROAD", "layer"))?;
     for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {
         for test in ["it", "in_place"] {
             run_test(built::test("tach-core", test)?.env(variable, value))?;
         }
     }
-    // Spans under steps of the wall clock, where nothing but the OS clock tells of a step.
+    // Test spans under steps of the wall clock, with the OS clock as the only sign of a step.
     for test in ["it", "stepped"] {
         let mut test = built::test("tach-otel", test)?;
         run_test(test.env("TACH_SOURCE", "os").env("TACH_SPANS", "10000"))?;

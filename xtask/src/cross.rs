@@ -41,8 +41,8 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     let mut failed = Vec::new();
     thread::scope(|scope| {
         let (set_up, ready) = mpsc::channel();
-        // Two targets are set up while others are tested. Much of a set-up compiles one crate, on
-        // one core.
+        // Set up two targets while others are tested: a set-up mostly compiles one crate, on one
+        // core.
         for _ in 0..2 {
             let set_up = set_up.clone();
             scope.spawn(|| {
@@ -106,7 +106,7 @@ impl Target {
     fn check(&self, home: &Home) -> Result<String, String> {
         let mut done = String::new();
         for triple in self.triples {
-            // Two of these have no std in any case, and `native` has the same target as `msrv`.
+            // Two of these targets never have std, and `native` checks the same target as `msrv`.
             if !matches!(self.work, Work::Msrv | Work::WebWithoutStd | Work::BareMetal) {
                 run(core(home, "check", triple, "", Std::Without).arg("--lib"))?;
             }
@@ -128,7 +128,7 @@ impl Target {
                 }
                 Work::Check(arguments) => {
                     run(core(home, "check", triple, "", Std::With).args(*arguments))?;
-                    // Each kind of system has files of its own in these.
+                    // These packages have files for each kind of system.
                     let others = [
                         "tach-files",
                         "tach-pipeline",

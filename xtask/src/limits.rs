@@ -139,8 +139,8 @@ fn adrs(folder: &Path) -> Result<Vec<Count>, String> {
 fn faults(text: &str, counts: &[Count]) -> Result<Vec<Fault>, String> {
     let read = |text: &str| Allowed::read(text).map_err(|problem| format!("{FILE}: {problem}"));
     let allowed = read(text)?;
-    // A branch is compared with the commit that it began at. Of a change that is committed, HEAD
-    // has the same file; its first parent has the one before.
+    // Compare with the commit at which the branch began. If the change is committed already, HEAD
+    // has the same file, and its first parent has the previous one.
     let base = program("git", &["merge-base", "HEAD", "origin/main"]).output();
     let base = base.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let old = [&*base.unwrap_or_default(), "HEAD", "HEAD^"].iter().find_map(|commit| {

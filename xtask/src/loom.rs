@@ -168,7 +168,7 @@ fn sources() -> PathBuf {
 
 /// Compiles the models, runs them, and returns the names of those that failed.
 fn failed_models() -> Result<Vec<String>, String> {
-    // Compiled apart, so that an error of the compiler is not taken for a failed model.
+    // Compile first, so that an error of the compiler does not count as a failed model.
     let compiled = test().arg("--no-run").status();
     if !compiled.is_ok_and(|status| status.success()) {
         return Err("the models don't compile".into());

@@ -16,7 +16,8 @@ pub(crate) fn check() -> Result<(), String> {
     }
     let mut test = miri(&["test", "--all-features", "--no-fail-fast", "--lib", "--test", "it"]);
     test.args(["--package", "tach-core", "--package", "tach-log"]).envs(LENGTHS);
-    // Isolation forbids the real-time clock, and files in which properties keep what failed.
+    // Disable isolation, which forbids the real-time clock and the files in which proptest keeps
+    // failures.
     run(test
         .env("MIRIFLAGS", "-Zmiri-disable-isolation")
         .env("CARGO_TARGET_DIR", target().join("miri")))

@@ -43,7 +43,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     let page = Page::read()?;
     let mut faults: Vec<String> =
         PROGRAMS.iter().flat_map(|program| page.faults(program)).collect();
-    // Each side is one workspace, so all programs are there, also those that are not asked for.
+    // Unpack all programs, even those not asked for, since each side is one workspace.
     let before = Tree::new(Side::Before, &PROGRAMS)?;
     let after = Tree::new(Side::After, &PROGRAMS)?;
     let is_asked = |it: &&&Program| names.is_empty() || names.iter().any(|name| name == it.name);

@@ -18,6 +18,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
         let option = if root().join(name).is_file() { "--file" } else { "--package" };
         mutants.args([option, name]);
     }
-    // Unit tests, and tests of the public API. The other test programs start hundreds of processes.
+    // Run unit tests and tests of the public API only: the other test programs start hundreds of
+    // processes.
     run(mutants.args(["--", "--lib", "--test", "it"]))
 }

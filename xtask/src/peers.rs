@@ -150,7 +150,7 @@ impl Peer {
             }
             Form::Itself => {}
         }
-        // Compiled apart, so that an error of the compiler is not taken for a failed test.
+        // Compile first, so that an error of the compiler does not count as a failed test.
         run(self.test().arg("--no-run")).map_err(named)?;
         let faults: Vec<String> =
             MODES.iter().filter_map(|mode| self.check_in(mode).map_err(named).err()).collect();
@@ -240,7 +240,8 @@ impl Peer {
             outputs.iter().map(|output| String::from_utf8_lossy(&output.stdout)).collect();
         let mut results = Results::default();
         for (output, printed) in outputs.iter().zip(&printed) {
-            // Cargo calls an expected failure an error, too. Its message would mislead.
+            // Print cargo's message only if the outcome is unexpected: cargo calls an expected
+            // failure an error too.
             results
                 .add(printed, output.status.success())
                 .inspect_err(|_| eprint!("{}", String::from_utf8_lossy(&output.stderr)))?;
@@ -263,7 +264,7 @@ impl Peer {
     fn output(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Result<Output, String> {
         let mut test = self.test();
         test.envs(variables.iter().copied());
-        // On one thread: tests of a crate share its statics, and some measure.
+        // Run on one thread: tests of a crate share its statics, and some measure.
         let output = test.args(["--", "--test-threads", "1"]).args(arguments).output();
         output.map_err(|error| format!("can't start cargo: {error}"))
     }

@@ -13,7 +13,7 @@ pub(crate) fn check() -> Result<(), String> {
     let mut setup = program("bash", &["xtask/readers/setup.sh"]);
     run(setup.env("TACH_READERS_HOME", &home))?;
     let mut test = built::test("tach-pipeline", "it")?;
-    // One after the other: each reader needs a CPU for itself.
+    // Run one test after the other: each reader needs a CPU for itself.
     test.args(["readers::", "--nocapture", "--test-threads=1"]);
     test.env("TACH_READERS_BIN", home.join("bin")).env("TACH_READERS_RECORDS", RECORDS);
     run_test(&mut test)

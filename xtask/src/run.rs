@@ -77,7 +77,7 @@ pub(crate) fn run_tests(command: &mut Command) -> Result<(), String> {
 /// Runs one program of tests in the same way.
 pub(crate) fn run_test(command: &mut Command) -> Result<(), String> {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    // The words that are looked for have no colours in them.
+    // Turn off colours, which would split the words that are looked for.
     let command = command.env("CARGO_TERM_COLOR", "never");
     let line = line(command);
     eprintln!("\n$ {line}");
@@ -93,7 +93,7 @@ pub(crate) fn run_test(command: &mut Command) -> Result<(), String> {
         thread::spawn(move || failures(from, io::stderr(), &lines))
     });
     let status = child.wait().map_err(failed)?;
-    // A process that a test has left behind may keep the pipes open for ever.
+    // Wait only for a while: a process that a test left behind may keep the pipes open for ever.
     for _ in 0..50 {
         if [&stdout, &stderr].into_iter().flatten().all(JoinHandle::is_finished) {
             break;

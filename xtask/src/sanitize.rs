@@ -38,7 +38,8 @@ fn addresses(host: &str) -> Result<(), String> {
     for package in PACKAGES {
         test.args(["--package", package]);
     }
-    // Tests make clocks and pipelines that live as long as their process, and end by signals.
+    // Ignore leaks and signals: tests make clocks and pipelines that live as long as the process,
+    // and end by signals.
     test.env("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0").envs(SHORT_TESTS);
     test.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
     run(test.env("CARGO_TARGET_DIR", target().join("sanitize")))
@@ -61,7 +62,8 @@ fn threads(host: &str) -> Result<(), String> {
     for package in SHARED {
         test.args(["--package", package]);
     }
-    // It shares no memory, and waits for the kernel longer than the test allows.
+    // Skip a test that shares no memory: it waits for the kernel, and under the sanitizer longer
+    // than it allows.
     test.args(["--", "--skip", "linux_has_it"]);
     test.env("RUSTFLAGS", "-Zsanitizer=thread").envs(SHORT_TESTS);
     run(test.env("CARGO_TARGET_DIR", target().join("threads")))

@@ -6,7 +6,7 @@ use crate::run::{self, cargo, program, run};
 
 /// Lints the tests and runs them.
 pub(crate) fn check() -> Result<(), String> {
-    // They are not in the workspace, because tonic needs a newer Rust.
+    // The tests are not in the workspace, because tonic needs a newer Rust.
     let package = ["--manifest-path", "tower-tests/Cargo.toml"];
     let target = run::target();
     run(cargo(&["fmt", "--check"]).args(package))?;

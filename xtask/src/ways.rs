@@ -98,7 +98,7 @@ fn counted(way: &str, folder: &Path) -> Result<[Passed; 2], String> {
     let mut valgrind = program("valgrind", &["--tool=callgrind", "--separate-threads=yes"]);
     valgrind.args(["--compress-strings=no", "--compress-pos=no", "--collect-atstart=no"]);
     valgrind.args([CALLS, RECORDS].map(|function| format!("--toggle-collect={function}")));
-    // What came before the calls does not count.
+    // Count only what the calls cost.
     valgrind.args([CALLS, WRITTEN].map(|function| format!("--zero-before={function}")));
     valgrind.arg(format!("--callgrind-out-file={}", counts.join("of").display()));
     output(

@@ -37,7 +37,7 @@ pub(crate) fn check() -> Result<(), String> {
         let mut install = program("go", &["install", &format!("{LINTER}@{VERSION}")]);
         run(install.env("GOBIN", &folder).env("GOFLAGS", "-mod=readonly"))?;
     }
-    // Without shellcheck and pyflakes, which may or may not be installed.
+    // Turn off shellcheck and pyflakes, which may or may not be installed.
     run(&mut program(&linter.to_string_lossy(), &["-shellcheck=", "-pyflakes="]))
 }
 

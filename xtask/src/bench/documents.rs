@@ -70,7 +70,7 @@ fn compare(document: &str, text: &str, records: &[Record]) -> Result<Compared, S
         let quotation =
             Quotation::find(source, records).map_err(|why| format!("{place}: {why}"))?;
         if quotation.is_figure && before.ends_with('\n') {
-            // A line that begins with a comment ends the paragraph.
+            // In Markdown, a line that begins with a comment would end the paragraph.
             return Err(format!("{place}: a quoted figure may not begin a line"));
         }
         if here != quotation.text {

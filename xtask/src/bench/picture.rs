@@ -228,7 +228,7 @@ mod tests {
         let picture = drawn(&records("a")).unwrap().unwrap();
         let bars = PANELS.iter().map(|panel| panel.rows.len()).sum::<usize>();
         assert_eq!(picture.matches("height=\"18\"").count(), bars);
-        // The longest bar of each panel.
+        // The longest bar of each panel has the full width.
         assert_eq!(picture.matches("width=\"390\"").count(), PANELS.len());
         assert!(picture.contains(">5000 / 8 ns</text>"), "{picture}");
         assert_eq!(picture.matches(">15,000 / 8 / 7 ns</text>").count(), 1, "{picture}");

@@ -107,7 +107,8 @@ impl Host {
     fn this() -> Result<Self, String> {
         let mut doctor = cargo(&["run", "--quiet", "--locked", "--package", "tach-cli", "--"]);
         doctor.args(["doctor", "--for", "1s", "--json"]);
-        // Its status is a failure on a host whose clock is bad, which a record says as well.
+        // Ignore the exit status: it is a failure if the host's clock is bad, which the record
+        // states too.
         let output =
             doctor.output().map_err(|error| format!("can't start tach doctor: {error}"))?;
         let facts: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
@@ -152,7 +153,7 @@ fn direct(metadata: &Value, package: &str) -> BTreeMap<String, String> {
     let nodes = list(&metadata["resolve"]["nodes"]);
     let node = nodes.iter().find(|node| Some(&node["id"]) == id.as_ref());
     let dependencies = node.map(|node| list(&node["dependencies"])).unwrap_or_default();
-    // A package of the workspace comes from no registry.
+    // Skip packages of the workspace, which come from no registry.
     let is_other = |one: &&Value| dependencies.contains(&one["id"]) && !one["source"].is_null();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     packages

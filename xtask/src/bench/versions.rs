@@ -29,7 +29,7 @@ pub(super) fn named(table: &Table, versions: &BTreeMap<String, String>, rustc: &
 fn with_versions(row: &str, versions: &BTreeMap<String, String>, rustc: &str) -> String {
     let std = ("std".to_owned(), rustc.split(' ').nth(1).unwrap_or_default().to_owned());
     let known = versions.iter().chain([(&std.0, &std.1)]).filter(|(_, of)| !of.is_empty());
-    // From the end, so that what was found before stays where it is.
+    // Replace from the end, so that the positions before stay valid.
     let mut found: Vec<_> =
         known.filter_map(|(name, version)| Some((end_of(row, name)?, version))).collect();
     found.sort_unstable();

@@ -90,7 +90,7 @@ impl Home {
         let mut cargo = program(&bin.join("cargo").to_string_lossy(), arguments);
         without_foreign_settings(&mut cargo);
         cargo.env("PATH", path).env("CARGO_TARGET_DIR", compiler.target());
-        // Each build is run only a few times.
+        // Each build is run only a few times, so debug information and optimizations don't pay.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off");
         cargo.env("CARGO_INCREMENTAL", "0");
         cargo

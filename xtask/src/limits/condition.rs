@@ -70,7 +70,7 @@ impl Condition {
         let mut names = BTreeSet::new();
         self.names(&mut names);
         let free: Vec<&str> = names.into_iter().filter(|name| can_be(name)).collect();
-        // A dozen names are more than any condition has; a longer one is taken to hold.
+        // Assume that a longer condition holds: none has more than a dozen names.
         free.len() > 12
             || (0_u32..1 << free.len()).any(|choice| {
                 self.holds(&|name| {

@@ -87,7 +87,7 @@ fn sizes(name: &str, files: &[&File]) -> Vec<Count> {
     counts.push(count(&PUBLIC_ITEMS, name, public, Vec::new()));
     for file in files {
         let path = format!("{name}/{}", file.path.display());
-        // Of several items with one name, the one with the most words.
+        // Of several items with one name, keep the one with the most words.
         let mut most: BTreeMap<String, Text> = BTreeMap::new();
         for text in texts(&file.source.tokens) {
             let item = text.item.as_ref();
@@ -232,7 +232,7 @@ mod tests {
             None,
             &[
                 ("lib.rs", "mod a; mod b; mod c; mod d; pub use crate::c::C;"),
-                // By a tree, by a path in the code, and by a name that the root imports.
+                // The imports are a tree, a path in the code, and a name that the root imports.
                 ("a.rs", "use crate::{b::{self, B}, d};\n"),
                 ("b.rs", "mod deep;\n"),
                 ("b/deep.rs", "fn b() { super::super::a::A::new(); let c: crate::C; }\n"),

@@ -33,7 +33,7 @@ struct Target {
 /// Follows a path, and the `use` items that names on the way come from. Returns `None` if it leads
 /// out of the crate.
 fn resolve(modules: &Modules, from: usize, path: &[String], depth: usize) -> Option<Target> {
-    // Modules that import each other's names have no end.
+    // Give up: modules that import each other's names would be followed without end.
     if depth > 16 {
         return None;
     }

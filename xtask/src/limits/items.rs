@@ -31,7 +31,7 @@ fn is_item(after: &[Token]) -> bool {
     let mut words = words.map_while(Token::word).peekable();
     let is_const = words.peek() == Some(&"const");
     let Some(word) = words.find(|word| !MODIFIERS.contains(word)) else { return false };
-    // After `const` alone comes the name of a constant.
+    // `const` alone is followed by the name of a constant.
     is_const || ITEMS.contains(&word)
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Text {
 pub(crate) fn texts(tokens: &[Token]) -> Vec<Text> {
     let mut found = Vec::new();
     each_level(tokens, &mut |tokens| {
-        // The file's, or the surrounding item's, and those of the next item.
+        // The words about the file or the surrounding item, and the words about the next item.
         let (mut inner, mut outer) = ((0, 0), (0, 0));
         for (at, token) in tokens.iter().enumerate() {
             let is_attribute = |token: &Token| token.group(Delimiter::Bracket).is_some();

@@ -5,7 +5,7 @@
 pub(crate) fn rooms<'a>(map: &'a str, heading: &str) -> Vec<&'a str> {
     let lines = map.lines().skip_while(|line| *line != heading).skip(1);
     let lines = lines.take_while(|line| line.starts_with("  "));
-    // A line that begins with more blanks goes on with the sentence of the line before.
+    // A line with more blanks continues the sentence of the line before.
     let lines =
         lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     let names = lines.flat_map(|line| line.split("  ").next().unwrap_or_default().split(' '));

@@ -109,8 +109,9 @@ impl Modules {
     /// Finds modules, names and paths in tokens and in all groups of them, macros' included.
     fn scan(&mut self, tokens: &[Token], place: &Place) -> Result<(), String> {
         let mut attributes: Vec<&[Token]> = Vec::new();
-        // The branches of a `cfg_if!` before this one are not chosen. That of a platform after that
-        // of another platform is not in place of it; the one that has no condition is.
+        // The conditions of the earlier branches of a `cfg_if!`, none of which are met here. A
+        // branch of one platform replaces no branch of another platform. The branch without a
+        // condition replaces all.
         let mut before = Condition::always();
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
@@ -202,7 +203,7 @@ impl Modules {
         let Some(given) = given else {
             return self.read_file(&place.folder.join(format!("{name}.rs")), module, folder);
         };
-        // Relative to the folder of the file, which is that of its modules if it is a root.
+        // `#[path]` is relative to the folder of the file that contains it.
         let here = self.files[place.file].path.parent().unwrap_or(Path::new("")).to_owned();
         let path = here.join(given);
         let folder = path.with_extension("");

@@ -171,7 +171,7 @@ impl Attribute {
     }
 
     fn meaning(&self, mark: Span, tests: &mut [bool]) -> Meaning {
-        // The mark of `#[...]` is one character. That of a comment spans the comment.
+        // An attribute's mark, `#`, is one character. A comment's mark spans the comment.
         if mark.end().line > mark.start().line || mark.end().column > mark.start().column + 1 {
             let text = self.stream.clone().into_iter().last();
             let text = text.map(|text| text.to_string()).unwrap_or_default();
@@ -233,7 +233,7 @@ fn item_end(trees: &[TokenTree], mut at: usize) -> usize {
         Some(TokenTree::Ident(word)) => word.to_string(),
         _ => String::new(),
     };
-    // The trees of a visibility.
+    // How many trees the visibility has.
     let visibility = match (word(at).as_str(), trees.get(at + 1)) {
         ("pub", Some(TokenTree::Group(_))) => 2,
         ("pub", _) => 1,

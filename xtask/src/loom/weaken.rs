@@ -24,7 +24,8 @@ pub(super) fn all(source: &str) -> Result<Vec<Weaker>, String> {
     let mut start = 0;
     let mut lines = source.split_inclusive('\n').enumerate().peekable();
     while let Some((index, line)) = lines.next() {
-        // An import may be for tests alone, too, and a module in place of another one.
+        // Skip an import for tests alone, and a module that tests replace: neither begins the
+        // tests.
         let begins_module = lines
             .peek()
             .is_some_and(|(_, next)| !next.starts_with("use ") && !next.starts_with("#[path"));
@@ -55,7 +56,7 @@ fn orderings(before: &str, rest: &str) -> impl Iterator<Item = (String, String)>
     let (name, after) = name_and_after.split_at(end);
     let weaker: &[&str] = match name {
         "Acquire" | "Release" | "SeqCst" => &["Relaxed"],
-        // Both halves have to be needed.
+        // Weaken each half alone: both must be needed.
         "AcqRel" => &["Acquire", "Release"],
         _ => &[],
     };

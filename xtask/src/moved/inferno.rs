@@ -24,7 +24,7 @@ pub(super) const PROGRAM: Program = Program {
     name: "inferno",
     version: "0.12.8",
     form: Form::Whole,
-    // Its benchmarks are not run, and criterion takes longer to compile than the rest.
+    // Remove criterion: it takes longer to compile than the rest, and no benchmark is run.
     repairs: &["cargo remove --dev criterion"],
     commands: &["cargo remove env_logger", "cargo add tach-log", "cargo add tach-pipeline"],
     changes: &[

@@ -24,7 +24,7 @@ pub(super) const PROGRAM: Program = Program {
     name: "mini-redis",
     version: "0.4.1",
     form: Form::Whole,
-    // The filter of tracing-subscriber 0.2 needs a feature that it does not turn on.
+    // tracing-subscriber 0.2 does not enable a feature of regex that its filter needs.
     repairs: &["cargo add regex@1.12 --features unicode-case"],
     commands: &[
         "cargo remove tracing-subscriber",

@@ -41,7 +41,7 @@ impl Tree {
         );
         files::create_folder(&tree.folder())?;
         files::write_if_new(&tree.folder().join("Cargo.toml"), &manifest)?;
-        // All of them, since the commands of the page need a workspace that is whole.
+        // Unpack all programs first: the page's commands need a complete workspace.
         for program in programs {
             tree.unpack(program).map_err(|fault| format!("{}: {fault}", program.name))?;
         }
@@ -137,10 +137,10 @@ impl Tree {
 
     /// Runs a program's tests and returns their outcomes.
     fn tested(&self, program: &Program, spans: &Path) -> Result<BTreeMap<String, String>, String> {
-        // Compiled apart, so that an error of the compiler is not taken for a failed test.
+        // Compile first, so that an error of the compiler does not count as a failed test.
         run(self.cargo(program, "test").args(program.targets).arg("--no-run"))?;
         let mut test = self.cargo(program, "test");
-        // Also the tests after one that fails.
+        // Run the tests after a failed one too.
         test.args(program.targets).arg("--no-fail-fast").env(SPANS, spans);
         let output = test.output().map_err(|error| format!("can't start cargo: {error}"))?;
         let printed = String::from_utf8_lossy(&output.stdout);
@@ -174,7 +174,7 @@ fn packages() -> PathBuf {
 
 /// Returns the folder of a package that cargo has downloaded, and checked by `Cargo.lock`.
 fn sources(program: &Program) -> Result<PathBuf, String> {
-    // Cargo lists no package without a library. The folder is beside the others.
+    // Cargo lists no package without a library. Find its folder beside a package that is listed.
     match Source::Registry(LISTED).find(&packages().join("Cargo.toml"))? {
         Found::At(listed) => {
             Ok(listed.with_file_name(format!("{}-{}", program.name, program.version)))

@@ -26,7 +26,7 @@ pub(super) const PEER: Peer = Peer {
             "src/lib.rs",
             "src/lib.rs",
             &[
-                // Traits whose methods the tests no longer call.
+                // Allow imports of traits whose methods the tests no longer call.
                 ("#![cfg_attr(test, deny(warnings))]", "#![cfg_attr(test, allow(unused_imports))]"),
                 ("pub mod resource;", "pub mod resource;\n#[cfg(test)]\nmod clocked;"),
             ],

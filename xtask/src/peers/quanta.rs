@@ -13,9 +13,9 @@ pub(super) const PEER: Peer = Peer {
             "src/lib.rs",
             "lib.rs",
             &[
-                // An instant of quanta contains nanoseconds, an instant of tach a tick. Also, a
-                // thread that is interrupted between the two reads them again: the test has a limit
-                // for their distance, which a busy machine would exceed.
+                // An instant of quanta contains nanoseconds, an instant of tach a tick. If the
+                // thread is interrupted between the two reads, `beside` repeats them: the test
+                // limits their distance, which a busy machine would exceed.
                 (
                     "src_samples[i] = clock.now().0;\n                \
                      ref_samples[i] = reference.now();",

@@ -21,13 +21,13 @@ pub(super) const PEER: Peer = Peer {
     taken: &[File {
         from: "tests.rs",
         begin: None,
-        // Benchmarks, which need an unstable feature.
+        // Leave out the benchmarks, which need an unstable feature.
         end: Some("macro_rules! bench_instant_threaded"),
         to: "tests.rs",
         substitutions: &[
             // The benchmarks' imports.
             ("#[cfg(not(target_arch = \"wasm32\"))]\nuse test::{Bencher, black_box};\n", ""),
-            // Unstable.
+            // The constant is unstable.
             ("Duration::SECOND", "Duration::from_secs(1)"),
             ("crate::thread::", "std::thread::"),
         ],

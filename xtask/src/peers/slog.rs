@@ -19,7 +19,7 @@ pub(super) const PEER: Peer = Peer {
         "src/tests.rs",
         "tests.rs",
         &[
-            // Its own drains, and tach's.
+            // Send the records to slog's own drains and to tach's.
             ("CheckError,", "crate::Both(CheckError),"),
             ("Logger::root(CheckOwned,", "Logger::root(crate::Both(CheckOwned),"),
             ("Logger::root(CheckExample,", "Logger::root(crate::Both(CheckExample),"),

@@ -59,7 +59,7 @@ fn folder_of(name: &str, metadata: &str) -> Result<PathBuf, String> {
         .map_err(|error| format!("the output of cargo metadata: {error}"))?;
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
     let package = packages.find(|package| {
-        // A peer that is compiled itself has the same name, and no registry.
+        // Skip a peer that is compiled itself: it has the same name, but no registry.
         package["name"] == name && package["source"].is_string()
     });
     let manifest = package.and_then(|package| package["manifest_path"].as_str()).map(Path::new);

@@ -99,7 +99,7 @@ pub(super) const CLOCKED: Peer = Peer {
         File::whole(
             "src/lib.rs",
             "src/lib.rs",
-            // The programs become parts of the crate, which they know by its name.
+            // The programs know the crate, of which they become parts, by its name.
             &[(
                 "mod layer;",
                 "mod layer;\n\

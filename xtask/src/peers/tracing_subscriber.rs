@@ -67,7 +67,7 @@ pub(super) const PEER: Peer = Peer {
                 &[
                     TIMER,
                     TIME,
-                    // The time has digits, too.
+                    // Replace the digits of the expected text too, which has a time.
                     (
                         "assert_eq!(expected, result_cleaned)",
                         "assert_eq!(regex.replace_all(expected, \"NUMERIC\"), result_cleaned)",
@@ -107,7 +107,7 @@ pub(super) const PEER: Peer = Peer {
             "tests/env_filter/main.rs",
             "env_filter.rs",
             &[
-                // The program's name.
+                // The test names the program that it is a module of.
                 ("\"env_filter\"", "module_path!()"),
                 ("[more_specific", "[programs::env_filter::more_specific"),
             ],

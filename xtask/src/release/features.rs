@@ -17,7 +17,7 @@ pub(crate) fn check(tier: Tier) -> Result<(), String> {
     if tier == Tier::Change {
         return Ok(());
     }
-    // On their own: the features of dev-dependencies would hide faults of the library.
+    // Check the library without dev-dependencies, whose features would hide its faults.
     hack(&["--depth", "1", "--package", "tach-pipeline", "--tests"])?;
     let mut together = cargo(&["clippy", "--package", "tach-pipeline", "--tests"]);
     run(together.args(["--features", TOGETHER]).args(DENY_WARNINGS))
