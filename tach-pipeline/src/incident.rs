@@ -232,7 +232,7 @@ impl fmt::Display for Incident<'_> {
                     "can't compress or delete old files of {sink}: {error}; the next rotation tries \
                      again"
                 ),
-                // `Task::Format`, the last.
+                // Only `Task::Format` is left.
                 _ => {
                     write!(f, "can't format {items} for {sink}: {error}; what fails is dropped")
                 }

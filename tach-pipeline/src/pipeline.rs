@@ -212,7 +212,7 @@ pub(crate) mod tests {
         );
         let counts = Counts::default();
         let channel = Channel::in_file(4096, when_full, None);
-        // Nothing is flushed when the last handle is dropped.
+        // There is no back end, so skip the flush when the last handle is dropped.
         let shared = Shared::new(filters, None, wanted, channel, counts, None);
         shared.progress.is_given_up.on();
         Pipeline::new(Arc::new(shared))

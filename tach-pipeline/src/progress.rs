@@ -57,7 +57,7 @@ impl Progress {
 
     /// Returns how many times the opening of the files was requested.
     pub(crate) fn reopenings(&self) -> u64 {
-        // ORDERING: Relaxed. A flush requested later is seen later: its Acquire sees this too.
+        // ORDERING: Relaxed. The Acquire that sees a flush requested later sees this number too.
         self.reopenings.load(Ordering::Relaxed)
     }
 }

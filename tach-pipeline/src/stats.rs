@@ -395,7 +395,7 @@ impl SinkCounts {
     }
 
     pub(crate) fn waiting(&self) -> u64 {
-        // The back end counts what it takes before anything of it is written or dropped.
+        // `taken` is raised before `written` and `dropped`, so the difference is not negative.
         let done = self.written.get() + self.dropped.get();
         self.taken.get().saturating_sub(done)
     }

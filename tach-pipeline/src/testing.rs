@@ -97,7 +97,7 @@ struct Detour;
 
 impl Detour {
     fn innermost() -> Option<Pipeline> {
-        // The thread's own destructors may log.
+        // A destructor of another thread-local may log after this one is destroyed.
         let innermost = CAPTURES.try_with(|captures| captures.borrow().last().cloned());
         innermost.ok().flatten()
     }

@@ -12,7 +12,7 @@ use super::parsed::{End, Number, Parsed};
 use crate::sink::JournalExport;
 use crate::sink::any_format::AnyFormat;
 
-// Sinks share the work only for formats of one type.
+// Box the concrete types: sinks share the formatting only if their formats have the same type.
 keys! {
     Option<Arc<dyn AnyFormat>>;
     choice {

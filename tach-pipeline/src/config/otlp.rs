@@ -54,7 +54,7 @@ struct Headers(BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Headers {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // The error of the format may print a value.
+        // Hide the error of the format, which may print a header's value: a secret.
         let hidden = |_| D::Error::custom("expected a table of names and texts");
         Deserialize::deserialize(from).map(Self).map_err(hidden)
     }

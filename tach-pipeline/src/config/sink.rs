@@ -16,7 +16,7 @@ use tach_sinks::Syslog;
 /// Adds the sinks of a list.
 pub(super) fn add(builder: Builder, sinks: Vec<Calls<Sink>>) -> Builder {
     sinks.into_iter().enumerate().fold(builder, |builder, (at, keys)| {
-        // A filter changes while the sink stays open.
+        // Leave out the filter: if only the filter changes, the sink stays open.
         let written: Vec<_> = keys.written().filter(|(key, _)| *key != "filter").collect();
         let mut sink = keys.on(Sink::stderr().into());
         sink.common.written = Some(number(&written));

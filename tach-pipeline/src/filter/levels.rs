@@ -103,7 +103,8 @@ impl Levels {
     ///
     /// If `directives` can't be parsed.
     pub(crate) fn parse(directives: &str) -> Result<Self, Error> {
-        // A slash begins a pattern for messages, and the filter is applied before there is one.
+        // In env_logger, a slash begins a pattern for messages. A pipeline filters before the
+        // message exists.
         if directives.contains('/') {
             return Err(Error::filter(
                 directives,
@@ -116,7 +117,7 @@ impl Levels {
                 "brackets begin a filter by spans or fields, and a pipeline has none",
             ));
         }
-        // Otherwise `*` would be a target that no record has.
+        // Refuse a star: `*` would be a target that no record has.
         if directives.contains('*') {
             return Err(Error::filter(
                 directives,
@@ -335,7 +336,7 @@ mod tests {
             assert!(level == LevelFilter::Off || of_target.enabled(L::Error.into(), "app"));
         }
         assert!(levels("3").is_same(&levels("info")));
-        // A target that begins with a digit is one.
+        // A target may begin with a digit.
         assert!(levels("3d=debug").enabled(L::Debug.into(), "3d::x"));
     }
 

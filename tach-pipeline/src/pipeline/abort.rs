@@ -41,7 +41,7 @@ pub(super) fn flush_at_abort(pipeline: &Shared) {
 }
 
 extern "C" fn aborts(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // The back end can't wait for itself, nor for a sink that aborts.
+    // Don't wait in a back end: it would wait for itself, or for a sink that has just aborted.
     if !is_any_back_end() {
         let (start, mut naps) = (Instant::now(), 0);
         flush_in_handler(|| {
@@ -53,7 +53,8 @@ extern "C" fn aborts(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
     if BEFORE.get().is_some_and(|before| before.call(signal, info, context)) {
         return;
     }
-    // A handler that was installed later has called this one, and decides.
+    // If the program installed another handler later, that handler has called this one, and decides
+    // how the process ends.
     if Action::of(signal).is_ok_and(|now| now.is(aborts)) {
         let _ended = emulate_default_handler(signal);
     }

@@ -188,13 +188,14 @@ impl Builder {
         for error in &self.environment.faults {
             reporter.report(&Incident::Environment { error });
         }
-        // A value is hidden in each sink, whichever of its names a sink writes.
+        // Redact the names that sinks write in place of redacted keys, too.
         let renamed = opened.renamed(|key| frame::is_redacted(&self.redacted, key));
         self.redacted.extend(renamed);
         frame::set_up();
         barrier::set_up();
         let Added { rings, notes, keeper } = self.survival.open(&mut opened, &reporter)?;
-        // A program that ends soon after each start must come to the records of earlier ones.
+        // Wait for the recovery of many files: a program that ends soon after each start would
+        // never get to them.
         let waits = keeper.as_ref().is_some_and(|keeper| keeper.has_many_files());
         let beside = self.spans.recorded(opened.wanted().spans);
         let takers: Vec<_> = opened.levels().chain(beside).collect();
@@ -230,11 +231,13 @@ impl Builder {
         }
         #[cfg(unix)]
         pipeline::signal::flush_at_signals_of(parent, &shared)?;
-        // The first record of a forked child may be logged by a panic, which can't install a hook.
+        // A panicking thread can't install a hook. (In a forked child, the first record may be that
+        // of a panic.)
         if !thread::panicking() {
             self.spans.dump_on_panic(&shared);
         }
-        // Such a panic runs no functions of the exit.
+        // A panic that aborts the process runs no functions of the exit, so flush in the panic
+        // hook.
         if self.flushes_at_exit && cfg!(panic = "abort") {
             pipeline::panics::flush_on_panic(&shared);
         }
@@ -334,7 +337,7 @@ impl Builder {
 /// Returns the sink of a pipeline without sinks.
 fn default_sink() -> Sink {
     let mut sink: Sink = Sink::stderr().into();
-    // A configuration file with sinks replaces it.
+    // Count the default sink as written, so that a configuration file's sinks replace it.
     sink.common.written = Some(0);
     sink
 }

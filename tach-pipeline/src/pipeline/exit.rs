@@ -75,7 +75,8 @@ impl Ending {
         }
         for AtEnd { pipeline, process } in all.iter() {
             if let Some(pipeline) = living(pipeline, *process) {
-                // All pipelines share the time, so stalled sinks delay the exit once.
+                // All pipelines share the time, so stalled sinks delay the exit by one timeout at
+                // most.
                 let left = pipeline.flush_timeout.saturating_sub(start.elapsed());
                 if pipeline.progress.is_given_up.is_on() {
                     continue;

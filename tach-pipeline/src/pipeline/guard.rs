@@ -56,7 +56,8 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         let shared = self.pipeline.known();
-        // Where nothing is called at the exit, this is the end of the process.
+        // On other systems no function is called at the exit, so this counts as the end of the
+        // process.
         if cfg!(not(any(unix, windows))) {
             shared.channel.exits();
         }

@@ -74,7 +74,7 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>) {
 }
 
 fn log(pipeline: &Pipeline, info: &PanicHookInfo<'_>) {
-    // A sink that panics at a record would panic at the record of the panic.
+    // Don't log a sink's own panic: the sink would panic again at the record of that panic.
     if is_any_back_end() {
         return;
     }
@@ -89,6 +89,6 @@ fn log(pipeline: &Pipeline, info: &PanicHookInfo<'_>) {
     record.level(log::Level::Error).target(TARGET);
     record.file(info.location().map(Location::file)).line(info.location().map(Location::line));
     let message = format_args!("thread '{name}' panicked{place}: {payload}{backtrace}");
-    // The road of each record of `log`: another one would cost that one instructions.
+    // Use the same path as `log`'s records: a second caller would cost that path its inlining.
     pipeline.log(&record.args(message).build());
 }

@@ -191,7 +191,7 @@ fn end_by(signal: c_int) {
 /// Allocates nothing, takes no lock and does not wait. Another signal meanwhile changes nothing:
 /// the process ends by one of the two.
 extern "C" fn ends(signal: c_int, _info: *mut siginfo_t, _context: *mut c_void) {
-    // If the program installed another handler later, that one has called this one, and it decides
+    // If the program installed another handler later, that handler has called this one, and decides
     // whether the process ends.
     let is_ours = Action::of(signal).is_ok_and(|now| now.is(ends));
     // A forked child that has logged nothing has no thread that waits, and nothing to flush.

@@ -48,7 +48,8 @@ impl Pipeline {
     #[must_use]
     pub fn durations(&self) -> Vec<SpanDurations> {
         let shared = self.known();
-        // In a forked process nobody may be left to release the lock.
+        // Don't take the lock in a forked process: the thread that holds it may exist only in the
+        // parent.
         let durations = shared.spans.durations.as_ref().filter(|_| !shared.channel.is_forked());
         durations.map_or_else(Vec::new, Collected::snapshot)
     }
@@ -148,7 +149,7 @@ mod tests {
                 [(); 2].map(|()| tracing::info_span!("values", late = tracing::field::Empty));
             (0..1_000).for_each(|_| drop(tracing::info_span!("fills the queue")));
             assert!(contexts.take_lost_end(), "what was within spans that are lost waits for them");
-            // Nothing more remains of dropped records.
+            // Records that are dropped leave nothing behind.
             for number in 0..2_000 {
                 one.record("late", number);
                 other.record("late", number);

@@ -180,7 +180,7 @@ impl Flush {
                     .filter(|&(sink, counts)| is_late(sink, counts))
                     .map(|(_, counts)| counts.shown())
                     .collect();
-                // The wait may have ended early, where only sinks were left that stall.
+                // State the time waited: the wait ends early if only stalled sinks are left.
                 return Err(Error::timed_out(waited(start.elapsed(), timeout), &late));
             }
             let pause = if is_end { left.min(BETWEEN_LOOKS) } else { left };
@@ -302,7 +302,7 @@ mod tests {
             let of_endless = left().unwrap();
             assert!(of_endless > ENDLESS / 2);
             flush.within(ENDLESS / 4, || assert!(left().unwrap() <= ENDLESS / 4));
-            // Its time is over.
+            // The flush whose time is over no longer counts.
             flush.within(Duration::ZERO, || assert!(left().unwrap() > ENDLESS / 2));
             assert!(left().unwrap() > ENDLESS / 2);
         });
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(wait(before).unwrap_err().to_string(), "full");
         wait(after).unwrap();
         flush.passed_on(after);
-        // Another sink takes its place.
+        // Another sink takes the place of the closed one.
         flush.opened(0);
         wait(after).unwrap();
         let last = flush.request(Why::Asked);

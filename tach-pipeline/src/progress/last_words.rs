@@ -12,7 +12,8 @@ impl Progress {
     /// wait for each sink, and how many were dropped. Those that wait are lost if the process ends
     /// now, unless the next start finds them in a file.
     pub(crate) fn print_left(&self, queues: &Queues) {
-        // A signal handler that logs meanwhile takes none of the locks that the count holds.
+        // `waiting` keeps a signal handler that logs meanwhile from taking a lock that the count
+        // holds.
         current_thread::waiting(|| self.print_left_now(queues));
     }
 

@@ -29,7 +29,7 @@ pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
     if one.type_id() != other.type_id() {
         return false;
     }
-    // A type without fields stores no options that could differ.
+    // Values of a type without fields can't differ.
     size == 0
         || is_equal::<Json>(one, other)
         || is_equal::<Line>(one, other)

@@ -147,7 +147,7 @@ impl Formatter {
         levels: &Levels,
         to: &mut Batch,
     ) -> io::Result<()> {
-        // The record's time is that of the last dropped record, so it sorts among its neighbors.
+        // Use the time of the last dropped record, so that the report sorts among its neighbors.
         let time = dropped.to;
         let bytes = report::dropped(dropped, time, &format!("records dropped {SINK_FAILED}"));
         match Frame::read(&bytes) {
@@ -223,7 +223,7 @@ mod tests {
                 assert_eq!(one.is_same(other), i == j, "{i} {j}");
             }
         }
-        // Formats with fields can't be compared.
+        // Formats of other types can't be compared if they have fields.
         assert!(!formatter(Own(1), false).is_same(&formatter(Own(1), false)));
         let other: Arc<dyn Format + Send + Sync> = Arc::new(Own(1));
         assert!(!formatter(shared, false).is_same(&formatter(other, false)));

@@ -33,7 +33,7 @@ impl Sink {
 /// Returns a sink of the journal if stderr is connected to it, and the journal is there.
 pub(super) fn of_stderr() -> Option<Sink<kind::Stream>> {
     let mut sink = stream(Journald::of_stderr()?);
-    // The format of the sink is stderr's.
+    // Ignore the sink's own format, which was chosen for stderr.
     sink.common.envelope = Some(Arc::new(|_| Arc::new(JournalExport::new())));
     Some(sink)
 }

@@ -66,7 +66,8 @@ impl adapter::Owner for Owner {
         let accepted = events.len() as u64 - count;
         self.counts.written.add(accepted);
         if let Some(all) = dropped(events) {
-            // If some were accepted, nobody knows which.
+            // If some events were accepted, nobody knows which. So count the others, without their
+            // levels.
             let dropped = if accepted == 0 { all } else { Dropped::new(count, all.from, all.to) };
             self.counts.dropped.add(&dropped);
             dropped.add_to(&mut self.dropped);

@@ -37,7 +37,8 @@ impl Sink {
         let mut sink = Sink::to(kind::Stream { name, writer: receiver });
         sink.faults.add_all(faults.0);
         sink.common.max_line_bytes = LONGEST;
-        // In a forked child the messages have another process's number.
+        // Read the process's number for each pipeline: in a forked child, the messages must have
+        // the child's.
         let message = move |format| -> Arc<dyn AnyFormat> {
             Arc::new(Message { messages: Messages::of(&options), format })
         };

@@ -68,7 +68,8 @@ impl Idle {
         progress: &Arc<Progress>,
         started: Option<UnixTime>,
     ) -> (Thread, Begin) {
-        // A lane with less than its reserve has room, so no caller waits while events gather.
+        // A lane that has filled less than its reserve has room. Within the reserve, no caller
+        // waits while the thread gathers events.
         let most = reserved(buffer_bytes, lanes.len());
         let enough = lanes.iter().map(|lane| lane.output.enough(most));
         let link = Arc::new(Link::new(enough, buffer_bytes));
@@ -153,7 +154,7 @@ impl Writing {
                 let done = match panic::catch_unwind(work) {
                     Ok((done, has_dropped)) => {
                         if has_dropped {
-                            // The back end reports the loss, and may be parked for long.
+                            // Wake the back end, which reports the loss: it may be parked for long.
                             self.progress.signals.waker.wake();
                         }
                         done
@@ -167,7 +168,7 @@ impl Writing {
                     let failure = lane.output.given_up.take().or(done.err());
                     self.progress.flush.done(lane.index, job.flush, failure);
                 } else if lane.flushed == job.flush {
-                    // Nobody waits for these events.
+                    // Nobody waits for these events, so nobody is told of a failure.
                     lane.output.given_up = None;
                 }
             }

@@ -258,8 +258,8 @@ impl Worker {
             let left = stall_timeout.saturating_sub(since.elapsed());
             let is_failing = self.counts.is_failing.get();
             if self.stalled_at.is_some() || is_failing || left.is_zero() {
-                // A sink that was hardly waited for is not known to stall. If the sink is known to
-                // stall already, only a write changes that.
+                // Mark the sink as stalled only after a real wait. If it is marked already, only a
+                // write ends that.
                 if !is_failing && since.elapsed() >= BRIEF {
                     self.counts.is_stalled.set(true);
                 }

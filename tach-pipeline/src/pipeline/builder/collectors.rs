@@ -13,7 +13,8 @@ impl Builder {
     pub(super) fn check_collectors(&mut self) {
         let ignored = self.sinks.iter().flat_map(|sink| sink.target().ignored_variables());
         let ignored = ignored.chain(self.spans.ignored_variables());
-        // One environment configures several collectors, and the format of dumps.
+        // Report each fault once: several collectors, and the format of dumps, read the same
+        // variables.
         let ignored: BTreeMap<_, _> = ignored.map(|error| (error.to_string(), error)).collect();
         self.environment.faults.extend(ignored.into_values());
         self.spans.look_at(&self.sinks);

@@ -94,11 +94,12 @@ impl Steps for SpanOptions {
         spans.sampling = match shared.wanted {
             Wanted { spans: true, .. } => self.sent.sampling(),
             Wanted { recorder: true, .. } => Sampling::default(),
-            // The durations alone are collected.
+            // Only durations are collected.
             _ => Sampling::none(),
         };
         self.sent.share(spans);
-        // What is read of a file after the process has ended has no slots.
+        // Slots die with the process. Log each start in the file, or an open span could not be
+        // recovered.
         let is_in_file = shared.channel.common().is_in_file();
         spans.shows_open = spans.sends_unfinished || shared.wanted.recorder || is_in_file;
         spans.durations = self.durations.take().map(|options| Collected::new(options, now));

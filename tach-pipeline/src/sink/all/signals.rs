@@ -66,7 +66,7 @@ impl Sinks {
                 continue;
             }
             ends_period |= is_delta;
-            // A filter that lets any record pass lets errors pass.
+            // Durations are written as errors: a filter that lets anything pass lets errors pass.
             let level = Level::of(log::Level::Error);
             write(streams, formatter, (level, OWN_TARGET), now, |batch| {
                 add(batch, Happened { time: now, level: None }, |bytes| {

@@ -16,7 +16,7 @@ impl Opened {
         let lanes = self.0.iter_mut().flat_map(|sink| &mut sink.lanes);
         let kept = lanes.map(|OpenLane { writer, counts, .. }| {
             let SinkCounts { name, items, is_remote, .. } = &**counts;
-            // The address of a collector is the same for all that it takes.
+            // Add the kind of items: the sinks of one collector all have its address as their name.
             let name = match *items {
                 Items::RECORDS => name.clone(),
                 _ => format!("{name} for {}", items.as_str()),
@@ -60,7 +60,7 @@ impl Sinks {
             let lane = sinks.iter().position(|counts| counts.is_remote && worker.is_of(counts));
             let Some(lane) = lane else { continue };
             let (link, at) = worker.link();
-            // The thread takes events under the lock.
+            // Hold the lock: otherwise the sink's thread could take events between these reads.
             let state = link.lock();
             let pending = &state.lanes[at].pending;
             let came = sinks[lane].came().saturating_sub(worker.own_events());

@@ -93,8 +93,8 @@ impl Link {
 
     /// Returns the levels of events for which a lane without room has a reserve.
     pub(in crate::sink) fn reserve(&self, lane: usize) -> LevelFilter {
-        // A batch is accepted if there is any room, so the lane may be overfull by the length of
-        // one. That must not count against the reserve.
+        // A batch is accepted if there is any room, so a lane may exceed its share by one batch.
+        // That excess must not use up the reserve.
         levels_with_room(self.buffer_bytes, |more| self.has_room(lane, more + BATCH))
     }
 
