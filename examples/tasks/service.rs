@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new()
         .route("/users/{id}", get(user))
         .layer(RequestLayer::server())
-        // Below the layer: nobody wants a trace of these.
+        // Added after the layer: requests of these have no span.
         .route("/health", get(StatusCode::NO_CONTENT))
         .route("/metrics", get(metrics).with_state(pipeline));
     let address = env::var("LISTEN").unwrap_or("127.0.0.1:3000".to_owned());

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the output of the program")]
 
 use core::error::Error;
+use core::time::Duration;
 use std::{env, thread};
 
 use log::{error, info};
@@ -16,8 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         // A disk that stalls costs records, not time. Warnings and errors have a reserve.
         .when_full(WhenFull::DropNewest)
         .queue_bytes(1024 * 1024)
-        // What fails in a loop is logged a thousand times a second for each place, and counted.
-        .rate_limit(1_000)
+        // What fails in a loop is logged 10,000 times a second for each place, and then counted.
+        .rate_limit(10_000)
         .filter_from_env("RUST_LOG")
         .init()?;
     thread::scope(|scope| {
@@ -25,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             scope.spawn(move || (0..500).for_each(|job| work(worker, job)));
         }
     });
+    pipeline.flush(Duration::from_secs(5))?; // what is queued is not counted yet
     let stats = pipeline.stats();
     println!("{} records, {} dropped", stats.records(), stats.dropped());
     Ok(())

@@ -52,6 +52,18 @@ use crate::stats::Stats;
 /// The back end sleeps [`Builder::flush_interval`](crate::Builder::flush_interval) between rounds.
 /// When no record comes it sleeps until the next one, or a second.
 ///
+/// # Calls within calls
+///
+/// A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
+/// panic, or while a thread ends. It is written before the record of the call around it, which has
+/// the earlier time. A call on the back end's own thread never waits: if its queue is full, the
+/// record is dropped and counted.
+///
+/// A signal handler must not log, since a call may allocate. One that logs nevertheless never waits
+/// for a call that it interrupts, and loses and counts the record instead. With the pipeline as a
+/// layer, a span that starts in the destructor of a thread-local value aborts the process, in
+/// tracing-subscriber's registry.
+///
 /// # Examples
 ///
 /// See the [crate](crate).
@@ -125,7 +137,8 @@ impl Pipeline {
         self.known().flush(timeout)
     }
 
-    /// Returns how many records were written and lost, by sink.
+    /// Returns how many records were written and lost, by sink. Records that are still queued are
+    /// not counted: call [`flush`](Self::flush) before.
     ///
     /// # Cost
     ///
