@@ -38,7 +38,11 @@ fn main() -> Result<(), Failure> {
     writeln!(out, "{CLIENTS} clients send {REQUESTS} requests each to a service of axum.")?;
     service::run(CLIENTS, REQUESTS)?;
     pipeline.flush(LONGEST)?;
-    writeln!(out, "The last trace:\n\n{}", screen.last_trace())?;
+    writeln!(
+        out,
+        "The last trace, with the start and the duration of each span:\n\n{}",
+        screen.last_trace()
+    )?;
 
     let text = fs::read_to_string(&log)?;
     let of_request = text.lines().filter(|line| line.contains(service::TARGET)).count();

@@ -13,7 +13,7 @@ use tach_http::RequestLayer;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::time::{Duration, sleep};
-use tracing::{info, instrument, warn};
+use tracing::{Instrument as _, info, info_span, warn};
 
 use crate::Failure;
 
@@ -21,7 +21,6 @@ use crate::Failure;
 pub(crate) const RECORDS: usize = 3;
 pub(crate) const TARGET: &str = r#""target":"demo::service""#;
 
-#[instrument]
 async fn query(user: u32) -> usize {
     sleep(Duration::from_millis(1)).await;
     if user % 2 == 1 {
@@ -32,15 +31,14 @@ async fn query(user: u32) -> usize {
     1
 }
 
-#[instrument(skip_all)]
-async fn render(rows: usize) -> String {
+fn render(rows: usize) -> String {
     info!(rows, "rendering");
     format!("{rows} rows\n")
 }
 
 async fn user(Path(id): Path<u32>) -> String {
-    let rows = query(id).await;
-    let page = render(rows).await;
+    let rows = query(id).instrument(info_span!("query", user = id)).await;
+    let page = info_span!("render").in_scope(|| render(rows));
     info!(bytes = page.len(), "answered");
     page
 }
