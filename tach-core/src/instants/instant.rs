@@ -20,6 +20,20 @@ use crate::system;
 /// If ticks come from the OS's clock and that goes back, instants wait for it, or continue without
 /// the step.
 ///
+/// # Sums
+///
+/// An instant is a tick, and a tick is not a nanosecond. Addition chooses the tick that preserves
+/// the nanoseconds:
+///
+/// - `(a + d) - a == d` exactly, if a tick lasts a nanosecond or less and the clock is not
+///   disciplined in between. If it is, the difference is `d` to within the slew and one tick.
+/// - `(a + d) - d` is within a tick of `a`, or within a nanosecond where two segments of the
+///   timeline meet.
+/// - Differences are rounded down, so consecutive ones may add up to a nanosecond less than the
+///   whole.
+/// - A counter of 3 GHz reaches 97 years from the machine's start, in both directions. Beyond,
+///   `checked_add` and `checked_sub` return `None`, and `+` and `-` the farthest instant.
+///
 /// # Cost
 ///
 /// The instruction and three predicted branches. Once in 50 ms of use, a read also samples the OS's
