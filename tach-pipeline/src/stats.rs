@@ -17,6 +17,29 @@ pub(crate) use self::items::{Items, KEPT, LATE, QUEUE_FULL, SINK_FAILED, Were};
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
 ///
+/// # When records are lost
+///
+/// While the process lives and its sinks work, no record is lost, unless
+/// [`WhenFull`](crate::WhenFull) drops it. The pipeline reports dropped records in a record with
+/// the target `tach_pipeline`.
+///
+/// - A [sink](crate::Sink#guarantees) that fails or stalls loses what exceeds its
+///   [buffer](crate::Sink::buffer_bytes). It reports the number when it works again; these counts
+///   have it at once.
+/// - A record longer than [`Builder::max_record_bytes`](crate::Builder::max_record_bytes) is cut,
+///   and counts the bytes that it lacks.
+/// - If a log file is moved, records are written to it for up to a second, and then to a new file.
+///   If it is deleted, its contents are lost: see [`Sink::keep_open`](crate::Sink::keep_open).
+/// - If `WhenFull` drops the start of a span, the span is lost, and its later records have no span.
+///   Keep [`WhenFull::Block`](crate::WhenFull::Block) where spans are sent.
+/// - [The end of the process](crate::_moving#the-end-of-the-process) flushes. After
+///   [`flush_timeout`](crate::Builder::flush_timeout) stderr has the numbers of records that wait
+///   in the queues and for each sink.
+/// - A killed process loses its queues, and what is gathered for a collector: a second of records
+///   and spans, and the traces that `Tail` holds.
+///   [`flush_on`](crate::Builder::flush_on) and `Builder::survive` lose less.
+/// - [Forked children](crate::_guide#forked-children) have pipelines of their own.
+///
 /// # Examples
 ///
 /// ```

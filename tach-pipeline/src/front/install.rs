@@ -69,8 +69,7 @@ impl Builder {
     /// In a forked child it takes the place of the pipeline that the parent installed, and of the
     /// one that the child's first record has started.
     ///
-    /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
-    /// [crate](crate#plugging-in).
+    /// For a subscriber with other layers, [`build`](Self::build) and install each.
     ///
     /// # Errors
     ///

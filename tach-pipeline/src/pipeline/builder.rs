@@ -61,6 +61,32 @@ const RECORD_BYTES: usize = 1024 * 1024;
 
 /// Options of a pipeline, created by [`Pipeline::builder`].
 ///
+/// # Memory
+///
+/// - Each thread that logs: a queue of 8 KiB, which grows up to [`queue_bytes`](Self::queue_bytes)
+///   while the back end naps or a sink stalls, and shrinks when it was read; up to 64 KiB for the
+///   record being written, more for a long one until the thread is quiet; up to 18 KiB for numbers
+///   of static texts and of places in the source; and up to five times the latter two for calls
+///   within calls.
+/// - The process: 144 KiB for such numbers, and 256 KiB of queues for later use, once they were
+///   needed.
+/// - Each sink: up to 256 KiB, twice that for each of several, or 3 MiB while it fails or stalls. A
+///   collector's sink has up to 1 MiB for each of logs, spans and durations, and up to 32 MiB while
+///   the collector fails, or twice its [`buffer_bytes`](Sink::buffer_bytes).
+/// - Each open span: 128 bytes, which stay for later spans, 16 more as a layer, and its fields if a
+///   sink takes events. Four million spans may be open.
+/// - Each open span that is sent, recorded or measured: a buffer for its records, which is 350
+///   bytes for a span with three attributes. A span has up to 256 KiB beside its start, and 256
+///   bytes more for each event that `Otlp::max_events` allows beyond 128, up to 3 MiB. Later
+///   events, values and links are dropped and counted; an error among them sets the status
+///   nevertheless.
+/// - Traces that wait for `Tail`: up to 32 MiB, or its bound, and a quarter as much for the ids of
+///   traces that it kept.
+/// - Each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
+/// - `Builder::survive`: 420 KiB in a file, which also has the queues, 256 KiB for each signal of a
+///   collector, and up to 3 MiB for a flight recorder. What waits for a collector takes up to 4 MiB
+///   more for each of logs and spans while the collector answers.
+///
 /// # Examples
 ///
 /// ```
@@ -162,6 +188,23 @@ impl Builder {
     }
 
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
+    ///
+    /// # Installing
+    ///
+    /// [`init`](Self::init) installs the pipeline for all front ends. After `build`, install each:
+    ///
+    /// | front end | by |
+    /// |---|---|
+    /// | `log` | [`Pipeline::set_logger`], or the [`Pipeline`] as a `log::Log` |
+    /// | slog | the [`Pipeline`] as a `slog::Drain` |
+    /// | tracing | `Pipeline::subscriber`, or the [`Pipeline`] as a `Layer` beside others |
+    /// | `tracing_subscriber::fmt` | `Pipeline::make_writer` |
+    ///
+    /// A record of `log` has the spans of tracing that its thread is in, with their fields.
+    ///
+    /// If the `init` of tracing-subscriber follows, don't call `set_logger`: that `init` sets a
+    /// logger too, and panics if there is one. (Its `try_init` sets the subscriber and returns an
+    /// error.) The crate `tracing-log` then forwards the records of `log` without their fields.
     ///
     /// # Errors
     ///

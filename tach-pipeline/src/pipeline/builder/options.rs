@@ -264,8 +264,8 @@ impl Builder {
     /// Sets how long a flush may take whose caller names no time, by default five seconds: at a
     /// dropped [`Guard`](crate::Guard), at the last handle, at the
     /// [exit](Self::without_flush_at_exit), at [a panic](crate::Pipeline::flush_on_panic) and [a
-    /// signal](crate#signals), and by `flush` of `log` and slog. With zero they write what they
-    /// can, and wait for nothing.
+    /// signal](crate::Pipeline::flush_on_signals), and by `flush` of `log` and slog. With zero they
+    /// write what they can, and wait for nothing.
     ///
     /// # Examples
     ///
@@ -288,8 +288,7 @@ impl Builder {
     /// `panic = "abort"`, so is each panic. On Unix `std::process::abort` is one too, for which the
     /// process waits two seconds at most. `_exit` and `exec` are not.
     ///
-    /// After this call [`init`](Self::init) installs no handlers of [signals](crate#signals)
-    /// either.
+    /// After this call [`init`](Self::init) installs no handlers of signals either.
     ///
     /// # Platform-specific behavior
     ///
