@@ -55,7 +55,7 @@ pub fn has_more_privileges_than_caller() -> bool {
     os::has_more_privileges_than_caller()
 }
 
-/// The statements of the CPU about its counter, for `tach doctor`.
+/// What the CPU states about its counter, for `tach doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuCounter {
     /// The kernel's name for a clock that is this counter; empty if tach reads none on this target.
@@ -66,7 +66,8 @@ pub struct CpuCounter {
     pub declared_hz: Option<u64>,
 }
 
-/// Asks the CPU about its counter. In a virtual machine that takes tens of microseconds.
+/// Reads what the CPU states about its counter. In a virtual machine that takes tens of
+/// microseconds.
 #[must_use]
 pub fn cpu_counter() -> CpuCounter {
     CpuCounter {
@@ -100,17 +101,17 @@ pub fn os_clocks() -> Option<OsClocks> {
     Some(OsClocks { monotonic_ns: os::monotonic_ns()?, realtime_ns: os::realtime_ns()? })
 }
 
-/// Reads the same clocks by their system call, past the C library's functions for clocks. `None` if
-/// there is no such road on this target.
+/// Reads the same clocks by system call, without the C library's functions. `None` if the target
+/// has no such call.
 #[must_use]
 pub fn os_clocks_by_system_call() -> Option<OsClocks> {
     let [monotonic_ns, realtime_ns] = os::clocks_by_system_call()?;
     Some(OsClocks { monotonic_ns, realtime_ns })
 }
 
-/// Returns the source of the ticks, the way that keeps strict order, and the reason that a process
-/// without requests would choose on this machine if these were the kernel's statements: its current
-/// clocksource, and the available ones, separated by blanks. `None` for what can't be read.
+/// Returns the source, the order and the reason that a process without requests would choose on
+/// this machine if the kernel reported this clocksource and these available ones, separated by
+/// blanks. Pass `None` for a file that can't be read.
 #[must_use]
 pub fn choice_under(current: Option<&str>, available: Option<&str>) -> (Source, Order, Reason) {
     let Verdict { mode, cause } = source::verdict_under(&KernelView { current, available });

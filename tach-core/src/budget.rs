@@ -122,8 +122,8 @@ impl Budget {
         SystemClock.duration_between(self.start, SystemClock.monotonic_now())
     }
 
-    /// Returns the instant at which the budget ends; `None` if it never runs out, or later than a
-    /// tick can represent.
+    /// Returns the instant at which the budget ends; `None` if it never runs out, or ends later
+    /// than a tick can represent.
     ///
     /// # Examples
     ///

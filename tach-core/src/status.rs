@@ -27,8 +27,8 @@ pub struct Status {
     pub source: Source,
     /// The reason for that source.
     pub reason: Reason,
-    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order. A request to enforce it
-    /// is always granted.
+    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order. A request to enforce the
+    /// order is always granted.
     pub order: Order,
     /// `TACH_SOURCE` was set to an unknown value and ignored.
     pub source_request_ignored: bool,
@@ -41,9 +41,9 @@ pub struct Status {
     /// The measured frequency in ticks per second; `None` before the first conversion.
     pub frequency_hz: Option<u64>,
     /// The number of times that ticks continued from another source, because the counter failed or
-    /// lost the kernel's trust. The counter as it was before is not tried again: a counter that
-    /// went back is moved up, and its reads are converted at once; one that stopped, or went back
-    /// four times, is replaced by the OS clock.
+    /// lost the kernel's trust. A counter that went back is moved up, and its reads are converted
+    /// at once. A counter that stopped, or went back four times, is replaced by the OS clock and
+    /// never tried again.
     pub counter_failures: u64,
     /// The number of suspends of the machine, on systems that report them.
     pub suspends: u32,

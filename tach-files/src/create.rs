@@ -35,7 +35,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     place.folder()?.overwrite(place.name(), &Access::at_most(0o666))
 }
 
-/// Fails as [`create`] would now, and leaves the file as it is.
+/// Returns the error that [`create`] would return now, without changing the file.
 ///
 /// A file that does not exist yet is created and removed.
 ///

@@ -21,7 +21,7 @@ const TRIES: usize = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
-/// An open folder. Its methods follow no link, and open regular files alone.
+/// An open folder. Its methods follow no link, and open only regular files.
 ///
 /// # Examples
 ///
@@ -68,8 +68,8 @@ impl Folder {
         Self::of(path, None)
     }
 
-    /// Opens a folder as [`open`](Self::open) does, and makes those that are missing, with the mode
-    /// 0750 less the umask.
+    /// Opens a folder like [`open`](Self::open). Creates the folder, and the folders above it, if
+    /// they are missing, with the mode 0750 less the umask.
     ///
     /// # Errors
     ///
@@ -91,9 +91,9 @@ impl Folder {
         Ok(Self { handle, path: path.to_owned(), owner, others })
     }
 
-    /// Returns the same folder, with its owner and its writers as they are now. It is the same one
-    /// also if it was moved, or if the process has changed its root. If it was deleted, makes a
-    /// folder at the path.
+    /// Returns the same folder, with its owner and its writers as they are now. A folder that was
+    /// moved is still found, and so is one outside a new root of the process. If the folder was
+    /// deleted, creates one at the path.
     ///
     /// # Errors
     ///
@@ -173,9 +173,9 @@ impl Folder {
         }
     }
 
-    /// Returns whether this process may treat a file of the folder as one that it made: a regular
-    /// file with one name, of the process's user. In a folder that no other user may write, also a
-    /// file of the same user as `like`.
+    /// Returns whether this process may treat a file of the folder as its own: a regular file with
+    /// one name that belongs to the process's user. In a folder that no other user may write, a
+    /// file of the same user as `like` counts too.
     ///
     /// # Examples
     ///
@@ -372,7 +372,7 @@ impl Folder {
         }
     }
 
-    /// Gives a file of the folder another name in it, in place of the file that had that name.
+    /// Renames `from` to `to` within the folder, and replaces `to` if it exists.
     ///
     /// # Errors
     ///
@@ -385,7 +385,7 @@ impl Folder {
         self.handle.rename(from, to)
     }
 
-    /// Gives a file of the folder another name in it, which must be free.
+    /// Renames `from` to `to` within the folder. `to` must not exist.
     ///
     /// # Errors
     ///
@@ -428,8 +428,8 @@ impl Folder {
         }
     }
 
-    /// Deletes a file of this process: see [`is_own`](Self::is_own). Leaves any other alone, and a
-    /// name that is free.
+    /// Deletes a file of this process: see [`is_own`](Self::is_own). Does nothing to another
+    /// process's file, or if the name is free.
     ///
     /// # Errors
     ///
@@ -479,7 +479,7 @@ impl Folder {
     }
 
     /// Calls `f` while no other process or thread is in such a call for the same folder. Waits up
-    /// to one second for another call to end. So several names can change as one.
+    /// to one second for another call to end. This way several names can change together.
     ///
     /// # Platform-specific behavior
     ///
@@ -517,7 +517,7 @@ impl Folder {
         result
     }
 
-    /// Waits until names that were given or taken are on the disk.
+    /// Waits until creations, renames and removals of names are on the disk.
     ///
     /// # Errors
     ///

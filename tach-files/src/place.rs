@@ -78,7 +78,7 @@ impl Place {
     }
 
     /// Keeps the folder open. Then [`folder`](Self::folder) and [`make_folder`](Self::make_folder)
-    /// return this one [again](Folder::again), whatever its path leads to.
+    /// return this folder [again](Folder::again), wherever the path leads by then.
     ///
     /// # Examples
     ///

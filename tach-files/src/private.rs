@@ -122,8 +122,8 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Takes the folder's lock, by which processes agree that use its files. Waits `longest` at
-    /// most, and returns `None` if another process has the lock for longer.
+    /// Takes the folder's lock, which processes that use its files share. Waits at most `longest`;
+    /// returns `None` if another process holds the lock for longer.
     ///
     /// The lock ends by [`unlock`](crate::unlock), or when the file that is returned is closed in
     /// each process that has it.
@@ -227,7 +227,7 @@ impl PrivateFolder {
         }
     }
 
-    /// Gives a file another name, in place of the file that had it.
+    /// Renames `from` to `to`, and replaces `to` if it exists.
     ///
     /// # Errors
     ///
@@ -298,8 +298,8 @@ pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the blocks of a part of a file back to the system, where the file system can. They read as
-/// zeros from then on, and the file keeps its length.
+/// Returns the blocks of a part of a file to the system, if the file system can do that. The part
+/// then reads as zeros, and the file keeps its length.
 ///
 /// # Errors
 ///

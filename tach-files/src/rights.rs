@@ -7,7 +7,7 @@ use crate::access::Access;
 use crate::os;
 
 impl Access {
-    /// Reads the access of a file, for a new one in its place.
+    /// Reads the access of a file, for a new file that replaces it.
     ///
     /// If the process may not give a file that owner, or that access control list, the new file's
     /// mode grants nobody more than the old file did. A label that can't be set is left to the

@@ -105,9 +105,9 @@ impl FlightRecorder {
         }
     }
 
-    /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond, it
-    /// forgets the oldest spans and events. It takes no more than it needs. While a dump is written
-    /// it may take up to 2.5 times as much [in addition](Self#cost).
+    /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond that,
+    /// it forgets the oldest spans and events. It takes no more memory than it needs. While a dump
+    /// is written it may take up to 2.5 times as much [in addition](Self#cost).
     ///
     /// A span or an event larger than half of that is not kept.
     ///
@@ -155,8 +155,8 @@ impl FlightRecorder {
     }
 
     /// Writes a file when a span has taken this long or longer, except for spans with a limit by
-    /// [name](Self::span_slower_than). A thread that is started for it writes the file, and a
-    /// flush waits for it.
+    /// [name](Self::span_slower_than). A new thread writes the file, and a flush waits for that
+    /// thread.
     ///
     /// # Examples
     ///
@@ -210,9 +210,9 @@ impl FlightRecorder {
     }
 
     /// Sets how many files of this program may be in the folder: one or more, by default 10. When
-    /// one more was written, the oldest is deleted, whichever process wrote it. So is a file that a
-    /// process left unfinished, after a minute. Only regular files of the process's user that have
-    /// exactly such a name, and no other one, are counted and deleted.
+    /// there is one more, the oldest file is deleted, whichever process wrote it. A file that a
+    /// process left unfinished is deleted after a minute. Only regular files of the process's user
+    /// that have exactly such a name, and no other one, are counted and deleted.
     ///
     /// # Examples
     ///
@@ -224,7 +224,7 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets how long after a file no other one is written, by default a minute. After a file that
+    /// Sets how long after a file no other file is written: a minute by default. After a file that
     /// could not be written it is at most a second. The pauses after panics and after slow spans do
     /// not affect each other.
     ///

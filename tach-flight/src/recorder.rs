@@ -90,8 +90,8 @@ impl<O: Owner> Recorder<O> {
         }
     }
 
-    /// Keeps all that comes from now on in the file of a keeper too, and writes what the recorders
-    /// of processes that were killed had kept there.
+    /// Keeps all later items in a keeper's file too, and writes what the recorders of killed
+    /// processes had kept there.
     pub fn keep_in(&mut self, keeper: &mut dyn Keeper) {
         if let Some(files) = &self.flight.files {
             keeper.recordings(&mut |recording| self.write_recording(files, recording));

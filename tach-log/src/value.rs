@@ -105,7 +105,7 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// Prints the messages of an error and its sources as a [`Chain`] has them.
+/// Prints the messages of an error and its sources in the form that a [`Chain`] reads.
 #[derive(Debug)]
 pub struct Messages<'a>(pub &'a (dyn Error + 'static));
 

@@ -144,8 +144,8 @@ impl<F: Format> fmt::Display for Displayed<'_, F> {
     }
 }
 
-/// Returns the number that a thread's [`ThreadId`](thread::ThreadId) prints, as it has no other
-/// stable way to it.
+/// Returns the number that a thread's [`ThreadId`](thread::ThreadId) prints. No other stable way
+/// leads to it.
 #[must_use]
 pub fn thread_id(thread: &thread::Thread) -> Option<u64> {
     struct Digits(Option<u64>);

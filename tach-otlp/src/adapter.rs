@@ -42,7 +42,7 @@ pub fn span_limits(otlp: &Otlp) -> SpanLimits {
     otlp.span_limits()
 }
 
-/// Returns how often metrics are sent, and the time that they are about.
+/// Returns how often metrics are sent, and the period that each covers.
 #[must_use]
 pub fn metrics(otlp: &Otlp) -> (Duration, Temporality) {
     otlp.metrics()

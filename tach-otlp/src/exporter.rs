@@ -108,9 +108,8 @@ impl Exporter {
     }
 
     /// Returns how long the next request of a signal should wait: zero unless the last one was
-    /// rejected for [`Later`](Rejection::Later). The pauses grow from 0.5 s to 5 s, each half as
-    /// long or as much longer at random. A pause that the collector asks for is kept, up to a
-    /// minute.
+    /// rejected for [`Later`](Rejection::Later). Pauses grow from 0.5 s to 5 s, with a random
+    /// jitter of up to 50 %. A pause that the collector asks for is used instead, up to a minute.
     ///
     /// # Examples
     ///

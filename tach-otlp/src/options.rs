@@ -71,8 +71,8 @@ struct Limits {
 }
 
 impl Otlp {
-    /// Creates the specification's default options, without a look at the environment: a collector
-    /// at `http://localhost:4318`, and the program's name as the service.
+    /// Creates the specification's default options and ignores the environment: a collector at
+    /// `http://localhost:4318`, and the program's name as the service.
     ///
     /// # Examples
     ///
@@ -150,8 +150,8 @@ impl Otlp {
     }
 
     /// Leaves the events of `tracing` out of spans. By default they are within their spans, and the
-    /// same events are log records. An event of the level `ERROR` sets the status of its span
-    /// nevertheless.
+    /// same events are log records. An event of the level `ERROR` still sets the status of its
+    /// span.
     ///
     /// # Examples
     ///
@@ -259,7 +259,7 @@ impl Otlp {
         self
     }
 
-    /// Sets the time that metrics are about: [`Temporality::Cumulative`] by default.
+    /// Sets the period that each metric covers: [`Temporality::Cumulative`] by default.
     ///
     /// # Examples
     ///

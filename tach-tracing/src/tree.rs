@@ -6,7 +6,7 @@ use core::time::Duration;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-/// A timer for [tracing-tree](tracing_tree)'s layer, which prints what the timer in it prints.
+/// A timer for the layer of [tracing-tree](tracing_tree) that prints what the timer in it prints.
 ///
 /// # Examples
 ///

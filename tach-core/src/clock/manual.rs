@@ -182,7 +182,7 @@ impl ManualClock {
 
     /// Calls `f` with this clock in place of the system's, on this thread: `Instant::now`,
     /// `elapsed`, `UnixTime::now`, `uptime` and [`SystemClock`](crate::SystemClock) read this
-    /// clock, and so do the other instants and anchors. For code that takes no clock.
+    /// clock, and so do the other instants and anchors. Use this for code that takes no clock.
     ///
     /// Calls nest: when `f` returns or panics, the clock before is in place again. Other threads,
     /// and tasks that `f` spawns, read the system's clock. So do `coarse`, `BootInstant` and

@@ -62,8 +62,8 @@ use crate::value::Value;
 pub type Json = Keyed<JsonSyntax>;
 
 impl Json {
-    /// Adds the list of the spans, from the outermost to the innermost: for each an object with
-    /// its `name` and its fields, which then are not among the event's.
+    /// Adds the list of the spans, from the outermost to the innermost. Each is an object with its
+    /// `name` and its fields, which are then not among the event's fields.
     ///
     /// # Examples
     ///
@@ -92,9 +92,9 @@ impl Json {
         self.change(|layout| layout.texts.push(field.to_owned()))
     }
 
-    /// Sets how many objects and lists may stand in each other, with the line's own object: as many
-    /// as an event has by default, and 65 in `tach-pipeline`. Elasticsearch refuses documents with
-    /// more than 20.
+    /// Sets how deeply objects and lists may be nested, counting the line's own object: without a
+    /// limit by default, and up to 65 in `tach-pipeline`. Elasticsearch refuses documents with more
+    /// than 20.
     ///
     /// Each deeper object or list becomes `"…"`, and the field `truncated_bytes` counts what the
     /// line lacks. Zero is a [fault](Keyed#faults).

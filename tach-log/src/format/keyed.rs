@@ -124,7 +124,7 @@ impl<S> Keyed<S> {
 }
 
 impl<S: Style> Keyed<S> {
-    /// Creates the format without parts: lines have fields alone until [`with`](Self::with) adds
+    /// Creates the format without parts: lines contain only fields until [`with`](Self::with) adds
     /// parts.
     ///
     /// # Examples
@@ -213,7 +213,7 @@ impl<S: Style> Keyed<S> {
         self.change(|layout| layout.rename(field, key))
     }
 
-    /// Writes the time with so many digits of a second, at most nine: six by default.
+    /// Sets how many digits of a second the time has: six by default, at most nine.
     ///
     /// # Examples
     ///
@@ -225,7 +225,7 @@ impl<S: Style> Keyed<S> {
         self.change(|layout| layout.time = layout.time.with_digits(digits))
     }
 
-    /// Writes local time that is so far ahead of UTC, with the offset, as `+01:00`.
+    /// Writes local time with this offset from UTC, such as `+01:00`.
     ///
     /// # Examples
     ///
@@ -238,9 +238,9 @@ impl<S: Style> Keyed<S> {
         self.change(|layout| layout.time = layout.time.with_offset(offset))
     }
 
-    /// Writes local time by the system's zone with the offset, as `+01:00`. Transitions, to summer
-    /// time for instance, take effect at their second, and another zone of the system within six
-    /// minutes.
+    /// Writes local time by the system's zone with the offset, as `+01:00`. Transitions, for
+    /// example to summer time, take effect at their second. If the system's zone is changed, the
+    /// new one takes effect within six minutes.
     ///
     /// The zone is the one that `TZ` names, or else the OS's. If neither is found, it is UTC. A
     /// thread keeps the offset for a minute.

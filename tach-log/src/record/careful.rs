@@ -11,8 +11,8 @@ use log::kv::{self, VisitSource};
 use super::{Printed, VisitFields, visit_pair};
 use crate::value::Value;
 
-/// Visits the fields of `record` except the first `passed`. A value that fails or panics is a note,
-/// and costs its field alone.
+/// Visits the fields of `record` except the first `passed`. A value that fails or panics is
+/// replaced by a note; the other fields are not affected.
 ///
 /// # Errors
 ///

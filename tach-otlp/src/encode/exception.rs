@@ -22,8 +22,8 @@ impl HasException {
 }
 
 impl Attributes {
-    /// Appends an error as an exception: its message, and if it has sources, as one text its
-    /// message and theirs. Its type is not known: `dyn Error` does not tell it.
+    /// Appends an error as an exception: its message and, if it has sources, one text with all
+    /// messages. Its type is left out, since `dyn Error` does not provide it.
     pub fn add_exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         let mut messages = chain.messages();
         let text = messages.next().unwrap_or_default();

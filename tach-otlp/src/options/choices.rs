@@ -37,7 +37,7 @@ pub enum Compression {
     Gzip,
 }
 
-/// The time that a metric is about.
+/// The period that a metric covers.
 ///
 /// # Examples
 ///

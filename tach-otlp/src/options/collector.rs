@@ -26,10 +26,10 @@ impl Otlp {
         self
     }
 
-    /// Adds a header to each request, such as a key of the collector's. Its value is never printed,
-    /// and `[redacted]` takes its place if an answer repeats it. It replaces an earlier header of
-    /// that name, and this crate's `user-agent`. A header that frames the request, such as
-    /// `content-type` or `host`, fails [`exporter`](Self::exporter).
+    /// Adds a header to each request, such as a key of the collector's. The value is never printed.
+    /// If an answer repeats the value, `[redacted]` is printed instead. It replaces an earlier
+    /// header of that name, and this crate's `user-agent`. A header that frames the request, such
+    /// as `content-type` or `host`, fails [`exporter`](Self::exporter).
     ///
     /// # Examples
     ///
@@ -76,8 +76,8 @@ impl Otlp {
     }
 
     /// Sets the files with this program's own certificate and its private key, in PEM, for a
-    /// collector that accepts known clients alone. Certificates between it and its authority follow
-    /// it in the file.
+    /// collector that accepts only known clients. In the file, the certificates between it and its
+    /// authority follow it.
     ///
     /// The files are read once, by [`exporter`](Self::exporter).
     ///
@@ -135,11 +135,11 @@ impl Otlp {
         })
     }
 
-    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
-    /// Whoever calls [`Exporter::send`](crate::Exporter::send) keeps to it. A sink of
+    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. The
+    /// caller of [`Exporter::send`](crate::Exporter::send) must observe it. A sink of
     /// `tach-pipeline` sends earlier for a flush, or if 256 KiB of logs, of spans or of metrics
-    /// wait, or less if they would fill half of their share of its buffer. A request has up to
-    /// 512 KiB.
+    /// wait, or less if they would fill half of their share of its buffer. A request has up to 512
+    /// KiB.
     ///
     /// # Examples
     ///
@@ -158,8 +158,8 @@ impl Otlp {
     }
 
     /// Sets for how long a request should be sent again while the collector can't be reached or
-    /// asks for patience: 5 minutes by default. Whoever calls
-    /// [`Exporter::send`](crate::Exporter::send) keeps to it.
+    /// asks to wait: 5 minutes by default. The caller of [`Exporter::send`](crate::Exporter::send)
+    /// must observe it.
     ///
     /// # Examples
     ///

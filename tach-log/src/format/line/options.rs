@@ -89,7 +89,7 @@ impl Line {
         Self { style: Style::TracingCompact, ..Self::tracing() }
     }
 
-    /// Leaves out the time, for a reader that adds one, as a terminal of `journalctl`.
+    /// Leaves out the time, for a reader that adds one, such as `journalctl`.
     ///
     /// # Examples
     ///
@@ -130,8 +130,8 @@ impl Line {
     }
 
     /// Writes `trace_id` and `span_id` at the end of the line, for an event within a span whose
-    /// [ids](crate::Event::trace_id) are known. A field with one of these keys is `trace_id_` or
-    /// `span_id_`, or left out if it has the id as its text.
+    /// [ids](crate::Event::trace_id) are known. A field with one of these keys is renamed to
+    /// `trace_id_` or `span_id_`, or left out if its text is the id.
     ///
     /// [`new`](Self::new) writes them by default, the compact lines and those of `tracing` do not.
     ///
@@ -231,8 +231,8 @@ impl Line {
         self
     }
 
-    /// Writes the time with so many digits of a second, at most nine: by default six, or three in
-    /// the [compact](Self::compact) line.
+    /// Sets how many digits of a second the time has, at most nine: by default six, or three in the
+    /// [compact](Self::compact) line.
     ///
     /// # Examples
     ///
@@ -259,8 +259,8 @@ impl Line {
         self
     }
 
-    /// Writes local time that is so far ahead of UTC: with the offset, as `+01:00`, except in the
-    /// [compact](Self::compact) line.
+    /// Writes local time with this offset from UTC. The line contains the offset, such as `+01:00`,
+    /// except if it is [compact](Self::compact).
     ///
     /// # Examples
     ///
@@ -274,9 +274,9 @@ impl Line {
         self
     }
 
-    /// Writes local time by the system's zone: with the offset, as `+01:00`, except in the
-    /// [compact](Self::compact) line. [`Keyed::local_time`](crate::Keyed::local_time) says which
-    /// zone that is.
+    /// Writes local time by the system's zone. The line contains the offset, such as `+01:00`,
+    /// except if it is [compact](Self::compact). [`Keyed::local_time`](crate::Keyed::local_time)
+    /// says which zone that is.
     ///
     /// # Examples
     ///
