@@ -16,8 +16,8 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 use crate::queue::WhenFull;
 
-/// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose
-/// texts describe themselves.
+/// A pipeline's configuration from a file, in TOML, JSON, YAML or another self-describing format of
+/// serde.
 ///
 /// A key has its method's name and meaning. The error of an unknown key lists all.
 ///

@@ -201,8 +201,8 @@ impl Error {
         self.has(|kind| matches!(kind, Kind::Open(..)) || Self::is_of(kind, Class::Open))
     }
 
-    /// Returns whether an option, such as a filter that can't be parsed, or its variable of the
-    /// environment can't be used.
+    /// Returns whether an option can't be used, such as a filter that can't be parsed, or the
+    /// environment variable of an option.
     ///
     /// # Examples
     ///

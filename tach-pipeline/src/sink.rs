@@ -327,8 +327,8 @@ impl<K> Sink<K> {
     }
 
     /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 64 KiB
-    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped, except
-    /// for warnings and errors: as much again is for them, of which half is for errors alone.
+    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond that are dropped.
+    /// Warnings and errors have as much room again, of which half is for errors alone.
     ///
     /// # Examples
     ///
@@ -386,10 +386,10 @@ impl<K> Sink<K> {
         self.any_format(Arc::new(format))
     }
 
-    /// Sets how long a line may be, as this sink's receiver takes it: 512 bytes or more, by default
-    /// as long as it gets, 8,096 for [`syslog`](Sink::syslog), and 48 KiB for a standard stream
-    /// that systemd has connected to its journal. Docker divides lines at 16 KiB. A datagram of UDP
-    /// has up to 65,507 bytes.
+    /// Sets how long a line may be for this sink's receiver: 512 bytes or more. By default there is
+    /// no limit, except for 8,096 bytes for [`syslog`](Sink::syslog), and 48 KiB for a standard
+    /// stream that systemd has connected to its journal. Docker divides lines at 16 KiB. A datagram
+    /// of UDP has up to 65,507 bytes.
     ///
     /// The texts of a longer line are cut until the line fits, and its field `truncated_bytes`
     /// counts what it lacks. It stays one line, and stays JSON.
@@ -416,10 +416,10 @@ impl<K> Sink<K> {
         self
     }
 
-    /// Drops records that the directives exclude, with the syntax of
-    /// [`Builder::filter`](crate::Builder::filter), which applies before: `"warn"` is for any
-    /// target. If they can't be parsed, building the pipeline fails. The pipeline's own counts of
-    /// dropped records have the level `Warn`, and pass for any target.
+    /// Drops records that the directives exclude. The syntax is that of
+    /// [`Builder::filter`](crate::Builder::filter), whose filter applies first: `"warn"` is for any
+    /// target. If the directives can't be parsed, building the pipeline fails. The pipeline's own
+    /// counts of dropped records have the level `Warn`, and pass for any target.
     ///
     /// # Examples
     ///

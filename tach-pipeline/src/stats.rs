@@ -72,7 +72,7 @@ pub struct Stats {
 impl Stats {
     /// Returns how many records of `log`, slog and tracing the back end has taken from the queues
     /// and passed to the sinks. [Repeats](crate::Builder::collapse_repeats) and spans are not among
-    /// them; the sinks' [own counts](Self::sinks) have the spans.
+    /// them; the sinks' [own counts](Self::sinks) include spans.
     ///
     /// # Examples
     ///
@@ -242,9 +242,9 @@ impl SinkStats {
         self.dropped
     }
 
-    /// Returns how many records of a level are among [`dropped`](Self::dropped). Those have no
-    /// level that a process before has left, that a collector refuses as some of a request's, or
-    /// that a sink still has when it is [closed](Self::is_closed).
+    /// Returns how many records of a level are among [`dropped`](Self::dropped). Some dropped
+    /// records have no level: those that an earlier process left, those that a collector refuses as
+    /// a part of a request, and those that a sink still has when it is [closed](Self::is_closed).
     ///
     /// # Examples
     ///
@@ -258,8 +258,8 @@ impl SinkStats {
         *self.dropped_by_level.of(level)
     }
 
-    /// Returns how many records were longer than a pipe keeps together, which is 4,096 bytes on
-    /// Linux: another writer's line may stand within them. They are written whole.
+    /// Returns how many records were longer than a pipe writes in one piece (4,096 bytes on Linux).
+    /// They are written whole, but another writer's line may be inside them.
     ///
     /// # Examples
     ///
@@ -319,7 +319,7 @@ impl SinkStats {
 
     /// Returns whether the sink was closed by [`Pipeline::apply`](crate::Pipeline#method.apply).
     /// Its counts stay. A sink of the same name that is opened later continues them, unless it is
-    /// opened as the other one closes. So a metric adds the counts of a name.
+    /// opened while the other one closes. So a metric should add up the counts of a name.
     ///
     /// # Examples
     ///

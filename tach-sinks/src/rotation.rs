@@ -200,9 +200,9 @@ impl Rotation {
         self
     }
 
-    /// Keeps that many old files, and deletes the oldest beyond, on a thread of their own: when the
-    /// file is opened and after each rotation. During a burst there may be some more for a
-    /// moment. By default all are kept.
+    /// Keeps at most `files` old files. A separate thread deletes the oldest others when the file
+    /// is opened and after each rotation, so during a burst there may be some more for a moment. By
+    /// default all are kept.
     ///
     /// If several limits are set, each applies.
     ///
@@ -216,8 +216,8 @@ impl Rotation {
         self
     }
 
-    /// Keeps old files of that many bytes in all, as they are on the disk, and deletes the oldest
-    /// beyond: see [`keep`](Self::keep). Files that are still to be [compressed](Self::gzip) are
+    /// Keeps old files of at most `bytes` in all, as they are on the disk, and deletes the oldest
+    /// others: see [`keep`](Self::keep). Files that are still to be [compressed](Self::gzip) are
     /// compressed first. The youngest old file stays even if it is longer, and the file that is
     /// being written does not count.
     ///
@@ -234,8 +234,8 @@ impl Rotation {
         self
     }
 
-    /// Keeps old files for that long after their rotation, or after the last change of the file,
-    /// and deletes the older ones: see [`keep`](Self::keep).
+    /// Keeps old files for `age` after their rotation, or after the last change of the file, and
+    /// deletes the older ones: see [`keep`](Self::keep).
     ///
     /// # Examples
     ///

@@ -92,8 +92,8 @@ impl Writer {
         Self { output, batch: Batch::new(), record: Vec::new(), add: Box::new(add) }
     }
 
-    /// Calls a function when a task begins to fail, and when it succeeds again. By default stderr
-    /// reports both, and in any case what fails as a file is opened.
+    /// Calls a function when a task begins to fail, and when it succeeds again. By default both are
+    /// reported on stderr. A failure while a file is opened is always reported there.
     ///
     /// The function must not write to this writer.
     ///

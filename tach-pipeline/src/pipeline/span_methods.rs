@@ -22,8 +22,9 @@ impl Pipeline {
     }
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
-    /// pipeline was built: nothing unless [`Builder::durations`](crate::Builder::durations) or
-    /// `Sink::otlp` has them collected, and nothing in a forked process.
+    /// pipeline was built. The list is empty unless
+    /// [`Builder::durations`](crate::Builder::durations) or `Sink::otlp` collects durations, and in
+    /// a forked process.
     ///
     /// Spans that ended a moment ago are missing until the back end has read their records. After a
     /// [`flush`](Self::flush) all are there.

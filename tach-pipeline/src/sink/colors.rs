@@ -3,8 +3,8 @@
 use super::{Sink, kind};
 
 impl Sink<kind::Stream> {
-    /// Writes colors, also where no terminal is found, such as to a pager that shows them. By
-    /// default only terminals get colors: see [`stdout`](Sink::stdout).
+    /// Writes colors even if no terminal is found, such as to a pager that shows them. By default
+    /// only terminals get colors: see [`stdout`](Sink::stdout).
     ///
     /// # Examples
     ///
@@ -17,7 +17,7 @@ impl Sink<kind::Stream> {
         self
     }
 
-    /// Writes no colors, also to a terminal.
+    /// Writes no colors, even to a terminal.
     ///
     /// # Examples
     ///

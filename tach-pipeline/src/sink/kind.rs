@@ -87,7 +87,7 @@ pub struct Stream {
     pub(super) writer: Box<dyn Receiver>,
 }
 
-/// A receiver that reads one format alone: systemd's journal, or a collector of OpenTelemetry.
+/// A receiver that reads only one format: systemd's journal, or a collector of OpenTelemetry.
 ///
 /// # Examples
 ///

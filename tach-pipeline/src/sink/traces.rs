@@ -18,9 +18,9 @@ use crate::stats::Items;
 use crate::sync::Lock;
 
 impl Sink<kind::Stream> {
-    /// Writes traces in place of records: when no span is open around a span that ends, that span
-    /// with those within it and their events as a tree, with times. It is for a developer's
-    /// terminal, where there is no collector.
+    /// Writes each finished trace as a tree with times, instead of records. When a span ends that
+    /// is in no other open span, the tree shows the span, the spans within it, and their events. It
+    /// is for a developer's terminal, where there is no collector.
     ///
     /// ```text
     /// 2026-11-21T09:30:00.123456Z trace 4bf92f3577b34da6a3ce929d0e0e4736

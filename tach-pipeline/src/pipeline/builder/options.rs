@@ -146,8 +146,8 @@ impl Builder {
     }
 
     /// Keeps the last `records` records, one or more, that `directives` accept and the
-    /// [filter](Self::filter) refuses. The next record of the level `Error` has them written before
-    /// it, so an error comes with the debug records that led to it.
+    /// [filter](Self::filter) refuses. They are written before the next record of the level
+    /// `Error`, so that an error comes with the debug records that led to it.
     ///
     /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
     /// A [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
@@ -261,11 +261,11 @@ impl Builder {
         self
     }
 
-    /// Sets how long a flush may take whose caller names no time, by default five seconds: at a
+    /// Sets how long a flush may take if its caller sets no timeout, by default five seconds: at a
     /// dropped [`Guard`](crate::Guard), at the last handle, at the
     /// [exit](Self::without_flush_at_exit), at [a panic](crate::Pipeline::flush_on_panic) and [a
-    /// signal](crate::Pipeline::flush_on_signals), and by `flush` of `log` and slog. With zero they
-    /// write what they can, and wait for nothing.
+    /// signal](crate::Pipeline::flush_on_signals), and by `flush` of `log` and slog. With zero, a
+    /// flush writes what it can and waits for nothing.
     ///
     /// # Examples
     ///
@@ -281,7 +281,7 @@ impl Builder {
         self
     }
 
-    /// Ends the process without a flush, which by default its exit begins and waits for, as long as
+    /// Ends the process without a flush. By default, the exit flushes and waits at most as long as
     /// [`flush_timeout`](Self::flush_timeout) sets.
     ///
     /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
