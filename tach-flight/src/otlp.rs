@@ -88,8 +88,8 @@ fn write(
         let from = events.partition_point(|(id, ..)| *id < span.context.span);
         let own = events[from..].iter().take_while(|(id, ..)| *id == span.context.span);
         own.for_each(|(.., record)| records.extend_from_slice(record));
-        // The recorder keeps events separately, so it also keeps those that the span had no room
-        // for.
+        // Count no event as dropped: the recorder keeps events separately, even those for which the
+        // span had no room.
         let mut dropped = span.dropped;
         dropped.parts.events = 0;
         let whole = Span { records: &records, dropped, ..span };

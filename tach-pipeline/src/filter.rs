@@ -149,14 +149,14 @@ impl Filters {
 
     /// Returns the most verbose level that is logged.
     pub(crate) fn most(&self) -> LevelFilter {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed: `levels` publishes itself.
         let most = self.summary.load(Ordering::Relaxed) & !BY_TARGET;
         LevelFilter::iter().nth(usize::from(most)).unwrap_or(LevelFilter::Trace)
     }
 
     #[inline]
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed: `levels` publishes itself.
         let summary = self.summary.load(Ordering::Relaxed);
         if level.rank() > summary & !BY_TARGET {
             return false;

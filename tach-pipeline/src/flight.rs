@@ -53,7 +53,7 @@ impl Error {
         let path = path.display();
         let mut message =
             format!("can't write the flight recorder's files to the folder {path}: {error}");
-        // An error with an inner error already names the remedy. Others need one.
+        // An error with an inner error already names the remedy. Add one to any other error.
         if error.get_ref().is_none() {
             message.push_str(
                 "; it must be a folder where this process can make files, or a new one in such a \

@@ -345,7 +345,7 @@ impl Flag {
     }
 
     pub(crate) fn get(&self) -> bool {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed: publishes only itself.
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(named(Some(*HYPER_V), KVM).as_deref(), Some("KVM"));
         assert_eq!(named(Some(*HYPER_V), Some(*b"XenVMMXenVMM")).as_deref(), Some("Xen"));
         assert_eq!(named(Some(*HYPER_V), Some(*b"????????????")).as_deref(), Some("Hyper-V"));
-        // KVM imitates nobody, so another interface beside its own is not its name.
+        // KVM imitates no other hypervisor, so the name of a second interface is not KVM's.
         assert_eq!(named(KVM, Some(*HYPER_V)).as_deref(), Some("KVM"));
     }
 

@@ -147,7 +147,7 @@ fn draw(
         // measured.
         let style = line.color.stroke_width(1);
         for run in runs(&line.points) {
-            // A comparison alone is a point: a line has two.
+            // Draw a point for a single comparison, since a line needs two.
             let size = u32::from(run.len() == 1);
             chart.draw_series(LineSeries::new(run.to_vec(), style).point_size(size))?;
         }

@@ -36,7 +36,8 @@ pub(crate) fn counter_readable() -> bool {
 /// Reads a clock. Returns `None` if that fails or the time is before the clock's epoch.
 #[inline(never)]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
-    // ORDERING: Relaxed: see the store.
+    // ORDERING: Relaxed: the choice of the source has published the flag, as `counter_readable`
+    // explains.
     if BY_SYSTEM_CALL.load(Ordering::Relaxed) {
         return read_by_system_call(clock);
     }

@@ -29,7 +29,7 @@ impl Known {
             return known;
         }
         let asked = ask();
-        // ORDERING: Relaxed, as for the load.
+        // ORDERING: Relaxed. The number publishes nothing else, and all threads store the same.
         self.0.store(asked, Ordering::Relaxed);
         asked
     }

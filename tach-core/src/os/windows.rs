@@ -45,7 +45,7 @@ fn frequency_hz() -> u64 {
         QueryPerformanceFrequency(&raw mut hz);
     }
     let hz = hz.unsigned_abs().max(1);
-    // ORDERING: Relaxed, as for the load.
+    // ORDERING: Relaxed. The value publishes nothing else, and all threads store the same.
     FREQUENCY_HZ.store(hz, Ordering::Relaxed);
     hz
 }

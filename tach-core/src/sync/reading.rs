@@ -61,8 +61,8 @@ impl Words {
     pub(crate) fn refresh(&self, read: impl Fn() -> Reading) {
         let Self { ticks, unix_ns } = self;
         let mut seen = unix_ns.get_with_earlier_writes();
-        // If there is no reading, this publishes none. Otherwise a refresh that loses the race
-        // against the last `clear` would leave a reading that no thread ever refreshes.
+        // If there is no reading, publish none. Otherwise a refresh that loses the race against the
+        // last `clear` would leave a reading that no thread ever refreshes.
         while let Some(current) = seen {
             let now = read();
             match unix_ns.replace(current, now.unix_ns) {

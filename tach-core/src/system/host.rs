@@ -95,7 +95,7 @@ impl Host {
 
 /// Replaces `seen` by `new`. Returns whether the cell still held `seen`.
 fn exchange(cell: &AtomicU64, seen: u64, new: u64) -> bool {
-    // ORDERING: Relaxed: see `impl Host`.
+    // ORDERING: Relaxed: each number publishes nothing else.
     cell.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 

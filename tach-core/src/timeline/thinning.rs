@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_record_on_a_straight_line_goes_before_a_bend() {
-        // The clock runs faster for one record, the sixth.
+        // The clock runs faster during the sixth record.
         let heights = [0, 100, 200, 300, 400, 500, 700, 800, 900, 1000];
         let (index, error) = choose(&kept(&heights), END).unwrap();
         assert!([2, 3, 7, 8].contains(&index), "{index}");

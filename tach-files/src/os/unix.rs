@@ -397,7 +397,7 @@ mod tests {
         // The shipper may read, and the group may not.
         assert_eq!(unlisted(0o640, &[owner, (USER, 4), (OWNING_GROUP, 0), mask]), 0o600);
         assert_eq!(unlisted(0o640, &[owner, (USER, 4), (OWNING_GROUP, 4), mask]), 0o640);
-        // The named ones may not read what all others may.
+        // The users whom the list names may not read the file, although all others may.
         assert_eq!(unlisted(0o644, &[owner, (USER, 0), (OWNING_GROUP, 4), mask, other]), 0o600);
         assert_eq!(unlisted(0o644, &[owner, (OWNING_GROUP, 4), (GROUP, 0), mask, other]), 0o640);
         assert_eq!(unlisted(0o664, &[]), 0o664);

@@ -118,7 +118,7 @@ impl Woken {
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        // ORDERING: Relaxed, as in `take`.
+        // ORDERING: Relaxed: the thread that polls is the one that wakes.
         self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -321,7 +321,7 @@ fn an_answer_is_read_as_its_type_says() {
 fn an_answer_that_never_comes_ends_at_the_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut client = client(&listener, Duration::from_millis(50));
-    // The second one is longer than the buffers of both ends, so that sending waits too.
+    // The second body is longer than the buffers of both ends, so that sending waits too.
     for body in [b"body".to_vec(), vec![0; 64 * 1024 * 1024]] {
         let Err(Rejection::Later { error, .. }) = client.send(&body) else { panic!("an answer") };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

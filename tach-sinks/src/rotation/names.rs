@@ -351,8 +351,7 @@ mod tests {
                 prop_assert!(gzip.is_some_and(|it| it.is_compressed), "{names:?} {name:?}");
                 prop_assert_eq!(names.read(&with_end(&compressed(&name), ".part".as_ref()), log), None);
                 prop_assert!(name.len() + ".gz.part".len() <= log.len() + 255 - LONGEST);
-                // Of two numbers, the lower one is the younger file. Of two times, the later one
-                // is.
+                // The younger file is the one with the lower number or the later time.
                 let rank = |name: &OsStr| names.read(name, log).unwrap().rank;
                 let next = if names == Names::Numbers { make(time, count + 1) } else { name.clone() };
                 let young = if names == Names::Numbers { name.clone() } else { make(time, count + 1) };

@@ -142,8 +142,8 @@ impl Format for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
         let time = Timestamp::from(time).to_zoned(self.zone.at(time));
-        // The system's zone may change to one that lacks a name which the pattern prints. Lenient
-        // printing repeats such a directive as it stands.
+        // Print leniently: if the system's zone changes to one that lacks a name, the directive for
+        // that name is printed as it stands.
         let config = Config::new().lenient(true);
         let mut writer = StdFmtWrite(writer);
         let time = BrokenDownTime::from(&time);

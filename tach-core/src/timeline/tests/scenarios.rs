@@ -333,7 +333,8 @@ impl Scenario {
             let is_allowed = |pair: &[Seen]| {
                 let elapsed_ns = pair[1].ns[0] - pair[0].ns[0];
                 let step_ns = pair[0].ns[i] - pair[1].ns[i] + elapsed_ns;
-                // A step that comes while an earlier one is held makes both too long.
+                // A step that comes while an earlier step is held adds to it, so both together may
+                // be too long.
                 let is_long = step_ns.max(self.set_back_ns) > MAX_HELD_NS - NS_PER_S;
                 i == 1 && (self.follows_back || is_long)
             };

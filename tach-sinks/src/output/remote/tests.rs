@@ -351,7 +351,8 @@ fn many_bad_events_hold_no_other_up_for_long() {
 fn a_refused_event_holds_no_other_up() {
     for reply in [Reply::Whole, Reply::Never] {
         for at in [0, 1, 50, 98, 99] {
-            // A request with the bad event alone is refused for good, one with others only for now.
+            // The collector refuses the bad event alone for good, but a request with other events
+            // only for now.
             let run = Run::new(
                 &Traffic { first: 100, more: 0 },
                 |number| number != at,
@@ -368,7 +369,7 @@ fn a_refused_event_holds_no_other_up() {
                 |number| number != at,
                 unless_bad(move |number| number == at, reply),
             );
-            // All events of the request with the bad one are dropped, or of half of the request.
+            // `Whole` lets the sink halve the request, so only half of it is dropped.
             let most = if reply == Reply::Whole { 50 } else { 100 };
             let dropped = run.output.owner.dropped;
             assert!(dropped <= most && run.requests() <= 3, "{reply:?} {at}: {dropped}");

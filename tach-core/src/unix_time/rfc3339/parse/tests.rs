@@ -40,14 +40,14 @@ fn good_texts() {
         ("2100-02-28T23:59:59Z", 4_107_542_399_000_000_000),
         ("2100-03-01T00:00:00Z", 4_107_542_400_000_000_000),
         ("2026-04-30T12:00:00Z", 1_777_550_400_000_000_000),
-        // Leap seconds: the one of 1990, the same elsewhere, one of June, and one with a fraction.
+        // Leap seconds: the one of 1990 with three offsets, one in June, and one with a fraction.
         ("1990-12-31T23:59:60Z", 662_688_000_000_000_000),
         ("1990-12-31T15:59:60-08:00", 662_688_000_000_000_000),
         ("1991-01-01T05:29:60+05:30", 662_688_000_000_000_000),
         ("2015-06-30T23:59:60Z", 1_435_708_800_000_000_000),
         ("2016-12-31T23:59:60.25Z", 1_483_228_800_000_000_000),
         ("1969-12-31T23:59:60Z", 0),
-        // The last time of all, and the same elsewhere.
+        // The last representable time, with digits that are cut and with another offset.
         ("2554-07-21T23:34:33.709551615Z", u64::MAX),
         ("2554-07-21T23:34:33.7095516159Z", u64::MAX),
         ("2554-07-22T23:33:33.709551615+23:59", u64::MAX),
