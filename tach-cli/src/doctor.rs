@@ -10,6 +10,7 @@ mod findings;
 mod host;
 mod os_clock;
 mod report;
+mod skew;
 
 use core::time::Duration;
 use std::path::PathBuf;

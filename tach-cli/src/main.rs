@@ -7,7 +7,6 @@ mod interrupt;
 mod measure;
 mod output;
 mod progress;
-mod skew;
 
 use core::time::Duration;
 use std::io::{self, Write as _};
@@ -42,7 +41,6 @@ struct Arguments {
 enum Command {
     Doctor(doctor::Options),
     Drift(drift::Options),
-    Skew(skew::Options),
 }
 
 /// A command's answer to a script.
@@ -67,7 +65,6 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Doctor(options) => doctor::run(&options, output),
         Command::Drift(options) => drift::run(&options, output),
-        Command::Skew(options) => skew::run(&options, output),
     };
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

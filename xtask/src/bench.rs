@@ -190,14 +190,11 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "order",
         workspace: OWN,
-        package: "tach-cli",
-        program: "tach",
+        package: "benches",
+        program: "order",
         features: &[],
-        arguments: &["skew", "--threads", "2", "--for", "20s", "--json"],
-        tables: Tables::Printed {
-            of: cli::skew,
-            quick: &["skew", "--threads", "2", "--for", "1s"],
-        },
+        arguments: &[],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "truth",
@@ -340,25 +337,24 @@ mod tests {
         assert_eq!(arguments("otel", &["log record"]).unwrap(), ["log record"]);
         let instructions = arguments("budget-instructions", &["--quick"]).unwrap();
         assert_eq!(instructions, ["--instructions", "--quick"]);
-        assert_eq!(arguments("order", &["--quick"]).unwrap()[0], "skew");
-        let refused = arguments("order", &["std"]).unwrap_err();
+        assert_eq!(arguments("truth", &["--quick"]).unwrap()[0], "drift");
+        let refused = arguments("truth", &["std"]).unwrap_err();
         assert_eq!(
             refused,
-            "order takes --quick alone, which runs \"tach skew --threads 2 --for 1s\""
+            "truth takes --quick alone, which runs \"tach drift --load 2 --for 10s\""
         );
     }
 
     /// The programs of the others end by themselves after their help.
     #[test]
     fn commands_for_users_have_help_too() {
-        for name in ["order", "truth"] {
-            for asked in ["--help", "-h"] {
-                let found = help(named(name).unwrap(), &[asked.to_owned()]).unwrap();
-                assert!(found.contains("[--quick]") && found.contains("tach "), "{found}");
-            }
-            assert_eq!(run_or_check(&[name.to_owned(), "--help".to_owned()]), Ok(()));
-            assert_eq!(help(named(name).unwrap(), &["--quick".to_owned()]), None);
+        let truth = named("truth").unwrap();
+        for asked in ["--help", "-h"] {
+            let found = help(truth, &[asked.to_owned()]).unwrap();
+            assert!(found.contains("[--quick]") && found.contains("tach "), "{found}");
         }
+        assert_eq!(run_or_check(&["truth".to_owned(), "--help".to_owned()]), Ok(()));
+        assert_eq!(help(truth, &["--quick".to_owned()]), None);
         assert_eq!(help(named("clocks").unwrap(), &["--help".to_owned()]), None);
     }
 

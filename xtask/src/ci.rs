@@ -318,7 +318,7 @@ fn kills() -> Result<(), String> {
 
 /// Compares instants of two threads, in real time.
 fn order() -> Result<(), String> {
-    let skew = ["run", "--release", "--package", "tach-cli", "--", "skew", "--for", "1s"];
-    run(&mut cargo(&skew))?;
-    run(cargo(&skew).env("TACH_ORDER", "enforced"))
+    let order = ["test", "--release", "--package", "tach-core", "--test", "it", "order::"];
+    run(&mut cargo(&order))?;
+    run(cargo(&order).env("TACH_ORDER", "enforced"))
 }

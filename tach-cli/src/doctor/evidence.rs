@@ -10,10 +10,10 @@ use super::costs::{self, Cost};
 use super::files::Files;
 use super::host::Host;
 use super::os_clock::OsClock;
+use super::skew::{self, Offset};
 use crate::drift::{self, Summary};
 use crate::measure::{KNOWN_NS, nanos};
 use crate::output::Ns;
-use crate::skew::{self, Offset};
 
 /// The pause between comparisons of the timelines with the OS's clocks.
 const PAUSE: Duration = Duration::from_millis(5);

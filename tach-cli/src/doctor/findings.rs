@@ -70,8 +70,8 @@ mod tests {
     use crate::doctor::files::Device;
     use crate::doctor::host::Host;
     use crate::doctor::os_clock::OsClock;
+    use crate::doctor::skew::Offset;
     use crate::drift::Summary;
-    use crate::skew::Offset;
 
     /// A host without findings, but for the debug build.
     fn calm() -> Evidence {

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::files::Device;
 use super::findings::{Finding, Severity, findings};
+use super::skew::Offset;
 use crate::Outcome;
 use crate::drift::Summary;
 use crate::measure::as_f64;
 use crate::output::{Ns, bad, faint, good, hanging, heading, warning};
-use crate::skew::Offset;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {

@@ -1,6 +1,7 @@
 //! `tach drift`.
 
 use std::fs;
+use std::process::Stdio;
 
 use crate::support::{Folder, run, tach};
 
@@ -160,4 +161,12 @@ fn a_plot_replaces_no_file_that_somebody_laid_there() {
     let refused = run(&mut tach);
     assert!(refused.stderr.contains(&format!("a link of user {STRANGER}")), "{}", refused.stderr);
     assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
+}
+
+/// `head` closes the pipe when it has its lines.
+#[test]
+fn a_reader_that_has_gone_is_no_failure() {
+    let mut child = tach(&["drift", "--for", "50ms"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

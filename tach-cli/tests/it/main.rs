@@ -2,7 +2,6 @@
 
 mod doctor;
 mod drift;
-mod skew;
 mod support;
 #[cfg(unix)]
 mod terminal;

@@ -103,11 +103,10 @@ fn control_characters_are_shown_on_a_terminal() {
 /// Lines are broken between words, so that the terminal breaks none within one.
 #[test]
 fn texts_fit_the_terminal() {
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 4] = [
         &["--help"],
         &["doctor", "--help"],
         &["doctor", "--for", "1ms"],
-        &["skew", "--for", "1ms"],
         &["drift", "--for", "1ms", "--load", "1"],
     ];
     // Tables are as wide as they are.

@@ -3,26 +3,6 @@
 use bench_tables::{Table, column};
 use serde_json::Value;
 
-/// Returns the table of `tach skew`.
-pub(super) fn skew(printed: &Value) -> Vec<Table> {
-    let columns = [
-        column("reads", "", 0),
-        column("inversions", "", 0),
-        column("largest", "µs", 1),
-        column("a second", "millions", 1),
-    ];
-    let mut table = Table::new("clock", columns);
-    let seconds = number(&printed["seconds"]);
-    for clock in list(&printed["clocks"]) {
-        let [reads, inversions, largest] =
-            ["reads", "inversions", "largest_inversion_ns"].map(|key| number(&clock[key]));
-        let largest = if inversions > 0.0 { vec![largest / 1e3] } else { Vec::new() };
-        let cells = [vec![reads], vec![inversions], largest, vec![reads / seconds / 1e6]];
-        table.row(name(clock), cells);
-    }
-    vec![table]
-}
-
 /// Returns the table of `tach drift`.
 pub(super) fn drift(printed: &Value) -> Vec<Table> {
     let columns = [
@@ -57,20 +37,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn inversions_have_a_size_and_others_none() {
-        let clock = |name: &str, inversions: u64| {
-            json!({"name": name, "reads": 8_000_000_u64, "inversions": inversions,
-                "largest_inversion_ns": 1_260})
-        };
-        let printed = json!({"seconds": 2.0, "clocks": [clock("std", 3), clock("tach", 0)]});
-        let [table] = &skew(&printed)[..] else { panic!("one table") };
-        let expected = "| clock | reads | inversions | largest, µs | a second, millions |\n\
-                        |---|---|---|---|---|\n| std | 8,000,000 | 3 | 1.3 | 4.0 |\n\
-                        | **tach** | 8,000,000 | 0 | | 4.0 |";
-        assert_eq!(table.to_string(), expected);
-    }
 
     #[test]
     fn drift_has_a_row_for_each_clock() {

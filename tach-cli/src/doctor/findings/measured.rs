@@ -4,8 +4,8 @@ use super::Severity::{Advice, Note, Problem};
 use super::source::is_emulated;
 use super::{Finding, finding};
 use crate::doctor::evidence::Evidence;
+use crate::doctor::skew::Offset;
 use crate::output::Ns;
-use crate::skew::Offset;
 
 /// More than the skew of cores that the kernel itself tolerates in its clock.
 const MUCH_SKEW_NS: f64 = 100.0;

@@ -28,18 +28,18 @@ const SPINS: u32 = 10_000;
 
 /// The offset of a core's counter.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Offset {
-    pub(crate) core: usize,
+pub(super) struct Offset {
+    pub(super) core: usize,
     /// Not a number, which is `null` in JSON, if the core did not answer.
     #[serde(rename = "offset_ns")]
-    pub(crate) ns: f64,
+    pub(super) ns: f64,
     /// The offset is known to within this; infinite if the core did not answer.
-    pub(crate) bound_ns: f64,
+    pub(super) bound_ns: f64,
 }
 
 impl Offset {
     /// The offset of a core that did not answer: others kept it busy.
-    pub(crate) fn unknown(core: usize) -> Self {
+    pub(super) fn unknown(core: usize) -> Self {
         Self { core, ns: f64::NAN, bound_ns: f64::INFINITY }
     }
 
@@ -58,24 +58,24 @@ impl Offset {
     }
 
     /// Returns whether the offset was measured to a microsecond.
-    pub(crate) fn is_known(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.bound_ns <= KNOWN_NS
     }
 
     /// Returns the offset with the greatest skew that is certain.
-    pub(crate) fn worst<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+    pub(super) fn worst<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
         all.into_iter().max_by(|a, b| a.least_ns().total_cmp(&b.least_ns()))
     }
 
     /// Returns the least skew that explains the measurement.
-    pub(crate) fn least_ns(&self) -> f64 {
+    pub(super) fn least_ns(&self) -> f64 {
         (self.ns.abs() - self.bound_ns).max(0.0)
     }
 }
 
 /// Returns the offset of each core but the first that this process may use. `None` if threads can't
 /// be bound to cores here.
-pub(crate) fn offsets() -> Option<Vec<Offset>> {
+pub(super) fn offsets() -> Option<Vec<Offset>> {
     let cores = bind(None)?;
     let (first, others) = cores.split_first()?;
     let (mut all, mut patience) = (Vec::new(), PATIENCE);
@@ -123,7 +123,7 @@ fn offset(first: usize, other: usize, longest: Duration) -> Option<Offset> {
     Some(Offset::new(other, best, to_ns))
 }
 
-pub(super) fn to_ns(ticks: u64) -> f64 {
+fn to_ns(ticks: u64) -> f64 {
     let now = Instant::now();
     as_f64(nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
 }
