@@ -79,9 +79,9 @@
 //!
 //! # Steps of the wall clock
 //!
-//! All spans count on one line until the wall clock is stepped. Then new requests follow the wall
-//! clock at once, and new children of spans that were open during the step follow it ten seconds
-//! later. [`ClockedSpan`] has the promise.
+//! All spans count on one line until the wall clock is stepped. Then new spans follow the wall clock
+//! at once, and those that are open keep their line and tell the step. [`ClockedSpan`] has the
+//! promise.
 //!
 //! # Code that can't be wrapped
 //!
@@ -124,7 +124,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod ahead;
 mod bracket;
 mod clock_attributes;
 mod clocked;
@@ -132,7 +131,6 @@ mod event_time;
 mod given;
 mod line;
 mod lines;
-mod listed;
 mod logger;
 mod present;
 mod span;
