@@ -336,8 +336,8 @@ impl Timeline {
         loop {
             match self.history.publish(after, &piece, &knowledge) {
                 Ok(()) => return true,
-                // One freed record may not be enough: its slot can't be reused yet if its knowledge
-                // would overwrite `after`'s. Then free another.
+                // One freed slot may not be enough: as long as its knowledge would overwrite
+                // `after`'s, it can't be reused. Then free another.
                 Err(Full::Pieces) if self.make_room() => {}
                 Err(_) => return false,
             }

@@ -292,7 +292,7 @@ impl fmt::Display for Error {
             write!(f, "{}: ", self.place)?;
         }
         match &self.kind {
-            // The error names the remedy itself.
+            // An error with an inner error names the remedy itself.
             Kind::Open(path, error) if error.get_ref().is_some() => {
                 write!(f, "can't append to the log file {path}: {error}")
             }

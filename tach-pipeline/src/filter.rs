@@ -194,7 +194,7 @@ mod tests {
             (L::Warn, "other", true),
             (L::Info, "other", false),
             (L::Debug, "app::db::pool", true),
-            // No sink is so verbose.
+            // No sink takes records of this level.
             (L::Trace, "app::db", false),
             (L::Error, "noisy", false),
         ];

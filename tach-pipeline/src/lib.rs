@@ -133,8 +133,8 @@ mod with_tracing {
     }
 }
 
-// The package `examples` compiles the snippets of these pages. Their own definitions of links lead
-// to files; of two definitions the first counts.
+// The package `examples` compiles the snippets of these pages. Include `links.md` first: the pages
+// define the same links as paths of files, and the first definition of a link counts.
 #[cfg(all(doc, not(doctest)))]
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide.md")]

@@ -94,7 +94,7 @@ mod tests {
             failure.happened();
         }
         let Pauses { longest, .. } = Pauses::OF_FLUSHES;
-        // Time passes between the failure and the question.
+        // Compare with upper bounds only: time passes between the failure and the question.
         for (left, most) in [(60_000, longest), (400, longest * 2 / 5), (0, SHORTEST)] {
             failure.happened();
             let pause = failure.pause_until(end(Duration::from_millis(left)));

@@ -198,7 +198,7 @@ mod tests {
         };
         let number = |name: &str| value(name).parse::<f64>().unwrap();
         let height = number("font-size");
-        // A digit of a wide font.
+        // The width of a digit in a wide font.
         let length = 0.65 * height * as_f64(text.chars().count() as u64);
         let [x, y] = [number(" x"), number(" y")];
         let along = |at: f64| match value("text-anchor") {

@@ -415,7 +415,7 @@ mod tests {
         for (i, act) in mixed.iter().enumerate() {
             assert!(catch_unwind(AssertUnwindSafe(act)).is_err(), "case {i}");
         }
-        // The clock goes on after each of them.
+        // The clock still works after each panic.
         assert_eq!(clock.unix_time_at(later).as_secs(), 5);
     }
 
@@ -472,7 +472,7 @@ mod tests {
             clock.advance(Duration::from_nanos(1));
             clock.step_forward(Duration::from_nanos(1));
         }
-        // Visiting each step takes 10^10 comparisons here: minutes.
+        // A search that visited each step would take 10^10 comparisons here: minutes.
         for ns in 0..STEPS {
             let time = clock.unix_time_at(start + Duration::from_nanos(ns));
             assert_eq!(time.as_nanos(), 2 * ns);

@@ -42,7 +42,7 @@ mod tests {
             // Both clocks advanced equally, or not at all.
             (ticks[1], 51_000_000_000, second),
             (ticks[0], 50_000_000_000, Duration::ZERO),
-            // The machine was suspended for nine seconds, or the clock set forward by as much.
+            // The machine was suspended for nine seconds, or the clock was set forward by as much.
             (ticks[1], 60_000_000_000, 10 * second),
             // The clock was set back.
             (ticks[1], 20_000_000_000, second),

@@ -62,7 +62,7 @@ impl Pair {
     }
 
     fn ns_at(self, std: StdInstant) -> i128 {
-        // Subtracts the earlier from the later, since Windows treats an instant less than 100 ns
+        // Subtract the earlier instant from the later: Windows treats an instant less than 100 ns
         // later as equal.
         if std >= self.std {
             i128::from(self.ns) + i128::from(nanos(std.saturating_duration_since(self.std)))

@@ -113,8 +113,8 @@ impl Disciplined {
             if now == chosen {
                 return tick;
             }
-            // The look replaced the source. The new source's ticks need a look too: a tick beyond
-            // the line in use would count as a prediction in a difference.
+            // The look replaced the source. The new source's ticks need a look too: a difference
+            // would treat a tick beyond the line in use as a prediction.
             chosen = now;
         }
     }

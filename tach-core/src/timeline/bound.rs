@@ -54,7 +54,7 @@ impl Timeline {
     #[inline(never)]
     fn bound_elsewhere(&self, round: &Round<'_>) -> Result<(u64, u64), Question> {
         self.find(round.clocks.ticks(), round)?;
-        // Without a rate, the OS clock could not be read, or stands.
+        // If there is no rate, the OS clock could not be read, or stands still.
         let Some(record) = self.newest().filter(Record::has_rate) else {
             return Ok((round.clocks.ticks(), u64::MAX));
         };

@@ -300,7 +300,8 @@ mod tests {
             (1_000, 1_999, Some(499)),
             (1_998, 1_999, Some(0)),
             (999, 1_999, None),
-            // The later tick may be a sum: reads never return a tick so far ahead without a look.
+            // The later tick may lie beyond the line, since an instant may be the sum of a reading
+            // and a duration.
             (1_000, 2_999, Some(999)),
             (1_000, 3_000, None),
             // Zero ticks may mean that the counter stands still, which is not checked here.

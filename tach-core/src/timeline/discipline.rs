@@ -138,8 +138,8 @@ impl Estimate {
     /// to agree with this estimate at `agreed_tick`.
     pub(crate) fn with(&self, sample: &Sample, agreed_tick: u64) -> (Self, Finding) {
         if sample.tick < self.tick {
-            // Another core's counter, or a counter that went back for good: the sample shows
-            // nothing new.
+            // The sample comes from another core's counter, or from a counter that went back for
+            // good. It shows nothing new.
             return (*self, Finding::Expected);
         }
         if self.agrees(sample) {

@@ -43,7 +43,8 @@ impl Timeline {
         if record.is_identity() {
             self.current.raise_floor(tick);
         } else if !record.has_rate() {
-            // A rate needs a second sample; no read waits for it here.
+            // A rate needs a second sample. Take the sample only when enough time has passed, since
+            // no read waits here.
             let start_ns = record.piece.knee().ns;
             let waited = |ns: u64| ns.saturating_sub(start_ns) >= spin_ns(round.clocks);
             if !round.clocks.os_ns().is_some_and(waited) {
@@ -150,9 +151,10 @@ impl Timeline {
     /// Returns whether an event was counted since the last call.
     pub(crate) fn take_counted_event(&self) -> bool {
         // ORDERING: Relaxed, since the flag publishes nothing. The load spares nearly every call
-        // the swap, which locks the cache line. If several threads load a set flag, one swap takes
-        // it. A thread that set the flag sees it, unless another thread took it. A load that misses
-        // another thread's store leaves the flag to that thread's call.
+        // the swap, which locks the cache line. If several threads load a set flag, only one swap
+        // returns `true`. A thread sees a flag that it has set itself, unless another thread took
+        // the flag. A load may miss another thread's store: then that thread's own call takes the
+        // flag.
         self.counted_event.load(Ordering::Relaxed)
             && self.counted_event.swap(false, Ordering::Relaxed)
     }

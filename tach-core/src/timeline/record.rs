@@ -160,7 +160,7 @@ impl Record {
             }
             _ => 0,
         };
-        // The sum wraps, so the move may be negative.
+        // Let the sum wrap: the move may be negative.
         let estimate = Estimate { ns: estimate.ns.wrapping_add(moved_ns), ..estimate };
         let truth_ns = estimate.ns_at(knee_tick);
         let jumps = match (policy, event) {

@@ -394,7 +394,7 @@ mod tests {
             Access { list: Some(list.collect()), ..Access::exactly(mode) }.unlisted()
         };
         let (owner, mask, other) = ((1, 6), (16, 4), (32, 4));
-        // The shipper may read, and the group may not.
+        // The log shipper, a named user, may read the file, but the group may not.
         assert_eq!(unlisted(0o640, &[owner, (USER, 4), (OWNING_GROUP, 0), mask]), 0o600);
         assert_eq!(unlisted(0o640, &[owner, (USER, 4), (OWNING_GROUP, 4), mask]), 0o640);
         // The users whom the list names may not read the file, although all others may.

@@ -61,7 +61,7 @@ pub(super) fn write_name(
 pub(super) fn write_span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
     let start = to.len();
     span_names(to, event)?;
-    // The names are escaped already as for a quoted value, so only the quotes are missing.
+    // The names are escaped already as for a quoted value. Only the quotes are missing.
     if !to[start..].iter().copied().all(is_word) {
         to.insert(start, b'"');
         to.push(b'"');

@@ -219,7 +219,8 @@ impl Line {
         }
         if self.has_pid {
             to.push(b'[');
-            // Read for each line: a forked child would write a cached number of its parent.
+            // Read the number for each line: a forked child would write a cached number of its
+            // parent.
             write_plain(to, Value::U64(process::id().into()));
             to.push(b']');
         }
@@ -242,7 +243,7 @@ impl Line {
     fn target_of<'a>(&self, event: &Event<'a>) -> Cow<'a, str> {
         match event.target() {
             _ if !self.has_target => Cow::Borrowed(""),
-            // No target is wider than its bytes, so most need no count of their characters.
+            // A target has at most as many characters as bytes, so most need no count.
             target if target.len() <= self.max_target_width => Cow::Borrowed(target),
             target => short::shortened(target, self.max_target_width),
         }
@@ -259,7 +260,7 @@ impl Line {
             let text = to.get(start..).and_then(|text| str::from_utf8(text).ok());
             let codes = if COLORS { FAINT.len() + PLAIN.len() } else { 0 };
             let width = text.map_or(0, |text| text.chars().count() - codes);
-            // One more than the width, since the colon follows the target.
+            // Add one column, for the colon after the target.
             let missing = (self.target_width.min(WIDEST) + 1).saturating_sub(width);
             to.resize(to.len() + missing, b' ');
         }

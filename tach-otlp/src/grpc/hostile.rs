@@ -134,7 +134,7 @@ fn a_status_accepts_or_says_why_not() {
             let answer = [before, trailers(&grpc)].concat();
             assert!(call(answer, false, LONG).is_err(), "{grpc}");
         }
-        // Trailers alone, without a body.
+        // An answer of trailers only, without a body.
         let alone = [(":status", "200"), ("grpc-status", &*grpc)];
         assert!(call(headers(END_OF_STREAM, &alone), false, LONG).is_err(), "{grpc}");
     }
@@ -198,7 +198,7 @@ fn what_is_right_may_come_among_other_frames() {
             trailers("0"),
         ]
         .concat(),
-        // Trailers alone.
+        // An answer of trailers only.
         headers(END_OF_STREAM, &[(":status", "200"), ("grpc-status", "0")]),
     ] {
         let shown = format!("{:?}", &answer[..answer.len().min(40)]);

@@ -277,7 +277,7 @@ fn an_answer_is_read_as_its_type_says() {
         (json, "{\"partialSuccess\": {\"rejectedSpans\" : 3}}", "some 3: "),
         (json, r#"{"partialSuccess":{"rejectedSpans":"3 of 7"}}"#, "never: "),
         (json, r#"{"partialSuccess":{"rejectedSpans":null,"errorMessage":null}}"#, "accepted"),
-        // A field of another type than the number's.
+        // The field of the count has another type.
         ("application/x-protobuf", "\n\u{3}\n\u{1}7", "never: "),
         (
             json,

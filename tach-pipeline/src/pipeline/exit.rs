@@ -81,7 +81,8 @@ impl Ending {
                 if pipeline.progress.is_given_up.is_on() {
                     continue;
                 }
-                // The back end may be ending now, and its own end reports what is lost.
+                // Don't report a loss twice: if the back end is ending now, its own end reports the
+                // loss.
                 if pipeline.flush_at_end(left).is_err_and(|error| !error.is_reported()) {
                     pipeline.progress.print_left(&pipeline.channel.queues);
                 }

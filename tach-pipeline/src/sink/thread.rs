@@ -68,8 +68,8 @@ impl Idle {
         progress: &Arc<Progress>,
         started: Option<UnixTime>,
     ) -> (Thread, Begin) {
-        // A lane that has filled less than its reserve has room. Within the reserve, no caller
-        // waits while the thread gathers events.
+        // Gather no more events than a lane's reserve: up to there the lane always has room, so no
+        // caller waits meanwhile.
         let most = reserved(buffer_bytes, lanes.len());
         let enough = lanes.iter().map(|lane| lane.output.enough(most));
         let link = Arc::new(Link::new(enough, buffer_bytes));

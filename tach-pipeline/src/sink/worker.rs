@@ -259,7 +259,7 @@ impl Worker {
             let is_failing = self.counts.is_failing.get();
             if self.stalled_at.is_some() || is_failing || left.is_zero() {
                 // Mark the sink as stalled only after a real wait. If it is marked already, only a
-                // write ends that.
+                // successful write ends that.
                 if !is_failing && since.elapsed() >= BRIEF {
                     self.counts.is_stalled.set(true);
                 }

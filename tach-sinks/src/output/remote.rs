@@ -145,7 +145,7 @@ impl<O: Owner> Output<O> {
         let is_suspect = self.aside.is_suspect(&part) && !asks;
         let is_next_alone = part.is_alone() && self.aside.has_alone_failed;
         let goes_on = (self.aside.is_up() || is_suspect) && !asks && !is_slow && !is_next_alone;
-        // A slow failure ends the round, so the part can't fail in it again.
+        // A slow failure ends the round, so the part can't fail in the same round again.
         let is_guilty = is_suspect && (is_slow || self.aside.failed_in_this_round(&part));
         let has_several = part.has_several();
         let mut given_up = None;

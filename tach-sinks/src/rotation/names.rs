@@ -128,7 +128,7 @@ impl Names {
 
     /// Returns the time in a stamp. Days count as if they were in UTC.
     fn time(self, stamp: &str) -> Option<UnixTime> {
-        // In these, zeros stand for any digits.
+        // A zero in a pattern stands for any digit.
         let patterns: &[_] = match self {
             Self::Times => &[
                 "00000000T000000.000000Z",

@@ -157,7 +157,8 @@ impl Drop for Work {
 fn tidy(job: &Job, state: &Shared) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
-    // Each file is tried once, even if a file system shows it unchanged afterwards.
+    // Try each file only once: if a file system shows a file unchanged afterwards, the loop would
+    // not end.
     let mut tried = Vec::new();
     let next = |tried: &[_]| job.rotation.alone(&folder, || delete_old(&folder, job, state, tried));
     while let Some(name) = next(&tried)? {

@@ -33,14 +33,15 @@ fn each_error_has_its_finding() {
     let cases = [
         (10 * MS, 68, Expected),
         (10 * MS, 69, Shifted),
-        // More than 20 ppm of the time, but at most 2 us: the counters of two cores.
+        // An error of more than 20 ppm of the time, up to 2 us, is the difference between two
+        // cores' counters.
         (10 * MS, 200, Shifted),
         (10 * MS, 201, Jitter),
         (10 * MS, 2_000, Jitter),
         (10 * MS, 2_001, Shifted),
         (10 * MS, 1_000_020, Shifted),
         (10 * MS, 1_000_021, Stepped),
-        // Long enough for a slew of up to 1000 ppm to show.
+        // These times are long enough for a slew of up to 1000 ppm to show.
         (400 * MS - 1, 100_000, Shifted),
         (400 * MS, 100_000, RateChanged),
         (400 * MS, 400_020, RateChanged),

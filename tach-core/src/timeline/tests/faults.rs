@@ -64,7 +64,7 @@ fn the_same_test_catches_a_clock_that_is_never_disciplined() {
         let worst = violations(seed, &|tick, machine| {
             let line = *frozen.borrow_mut().get_or_insert_with(|| {
                 let (start_tick, start_ns) = (tick, machine.os_ns_at(tick));
-                // Calibrated once, to 1 ppm.
+                // The clock is calibrated once, to 1 ppm.
                 let rate = machine.os.get().rate.changed_by(1000 << 16, NS_PER_S);
                 Line { start_tick, start_ns, rate }
             });

@@ -78,8 +78,8 @@ impl Scenario {
         ]);
         let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
         let mut machine = Machine::with_rate(seed, rate);
-        // The machine declares no frequency, the true one, or one that is off by so many ppm: from
-        // the difference between two crystals to nearly the whole.
+        // The machine declares no frequency, the true one, or one that is off by so many ppm: by as
+        // little as the difference between two crystals, or by nearly the whole.
         let lies = [0, 500, 800, 1200, 2000, 4000, 10_000, 41_667, 960_000];
         let lie_hz = hz / 1_000_000 * random.pick(&lies);
         machine.declared_hz = random.pick(&[None, Some(hz), Some(hz + lie_hz), Some(hz - lie_hz)]);
@@ -94,7 +94,8 @@ impl Scenario {
         let mode = match start {
             Start::OsClock => {
                 machine.declared_hz = Some(NS_PER_S);
-                // Each look waits for a step of the clock, which is simulated read by read.
+                // Keep the steps short: each look waits for a step, and every read of that wait is
+                // simulated.
                 machine.resolution_ns = machine.resolution_ns.min(1_000);
                 Mode::Os
             }
@@ -410,7 +411,7 @@ fn a_reading_of_the_os_clock_that_is_off_is_caught() {
 
 #[test]
 fn a_timeline_that_forgets_its_past_is_caught() {
-    // The newest line serves all ticks.
+    // This control converts all ticks by the newest line.
     let amnesia = |process: &Process, tick| {
         process.ns_at(tick);
         let latest = |timeline: &Timeline| timeline.newest().unwrap().piece.main.ns_at(tick);
@@ -424,7 +425,7 @@ fn a_timeline_that_forgets_its_past_is_caught() {
 fn a_timeline_that_goes_back_is_caught() {
     let jumpy = |process: &Process, tick| {
         let (monotonic_ns, realtime_ns) = process.ns_at(tick);
-        // The counter goes back by 2 us every quarter of a millisecond.
+        // In this control, the counter goes back by 2 us every quarter of a millisecond.
         (monotonic_ns - (tick >> 20 & 1) * 2_000, realtime_ns)
     };
     let undisturbed = |scenario: &mut Scenario| {

@@ -54,7 +54,7 @@ fn ticks_and_durations_are_inverse() {
     for &a in recent {
         for &b in recent.iter().filter(|&&b| b > a) {
             let ns = timeline.ns_between(a, b, &machine);
-            // Within a nanosecond of rounding on each side, or three ticks.
+            // Allow for a nanosecond of rounding on each side, or for three ticks.
             let there = timeline.tick_after(a, ns, &machine).unwrap();
             assert!(there.abs_diff(b) <= 6, "{a} + {ns} ns is {there}, not {b}");
             let back = timeline.tick_before(b, ns, &machine).unwrap();

@@ -357,7 +357,7 @@ fn grpc_has_an_endpoint_of_its_own_and_a_method() {
     assert_eq!(set.requests(Signal::Logs).url().expose(), format!("http://localhost:4317{logs}"));
     assert_eq!(set.requests(Signal::Traces).url().expose(), "http://localhost:4318/v1/traces");
     for variable in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"] {
-        // The protocol comes before or after the endpoint.
+        // The protocol's variable comes before or after the endpoint's.
         let endpoint = (variable, "http://collector:1/");
         let set = options(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
         assert_eq!(set.requests(Signal::Logs).url().expose(), format!("http://collector:1{logs}"));

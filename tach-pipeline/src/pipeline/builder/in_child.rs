@@ -45,8 +45,8 @@ impl Builder {
     /// child, in the place of its parent's.
     pub(super) fn start_in_child(options: Arc<Lock<Self>>) -> Box<Start> {
         Box::new(move |parent: &Arc<Shared>| {
-            // The lock is held only if a child forked while it was starting its pipeline, and this
-            // is the child's child.
+            // The lock is held only in a child of a child, if it was forked while its parent was
+            // starting a pipeline.
             let again = options.try_lock().map(|options| options.again());
             again.ok_or_else(Error::forked)?.start(Some(parent)).map(|it| it.handle)
         })

@@ -319,7 +319,8 @@ fn one_bad_event_holds_no_other_up() {
                 let (accepted, longest) = (run.accepted(first), run.longest());
                 assert_eq!(accepted, first as usize - 1, "{first} {at} {more}");
                 assert!(longest <= BAR, "{first} {at} {more}: {longest:?}");
-                // Finding the bad event halves the longest request eight times, twice.
+                // Halving the longest request down to the bad event takes eight steps of two
+                // requests.
                 assert!(run.requests() <= 30, "{first} {at} {more}: {}", run.requests());
                 assert_eq!(run.output.owner.dropped, 0);
             }
