@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use http::header::HOST;
 use http::{HeaderMap, Method, Request};
 use tach_pipeline::SpanExt as _;
+use tach_tower::adapter::Protocol;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use crate::address::Target;
 use crate::current;
-use crate::grpc::{Protocol, rpc_method};
+use crate::grpc::rpc_method;
 use crate::headers::{BAGGAGE, write_parent};
 use crate::method;
 use crate::open::{Kind, Open};
@@ -38,7 +39,7 @@ pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) ->
     if span.is_disabled() {
         return None;
     }
-    Some(Open::new(span, kind, method, false))
+    Some(Open::new(span, kind, method, None))
 }
 
 /// Writes what the next service reads. If the request has no span, the current one is its parent, or

@@ -6,6 +6,8 @@ use std::thread::LocalKey;
 
 use http::HeaderValue;
 use tach_pipeline::TraceContext;
+use tach_tower::Budget;
+use tach_tower::adapter::replace_arrived;
 
 /// A server's request is served.
 pub(crate) const SERVER: u8 = 1;
@@ -74,12 +76,6 @@ pub(crate) fn offer_route(route: Option<&str>) {
     }
 }
 
-/// Returns whether the innermost request has a route that its layer has yet to take.
-#[inline]
-pub(crate) fn has_route() -> bool {
-    FLAGS.get() & HAS_ROUTE != 0
-}
-
 /// Returns what the request that the current task works for passes on.
 #[inline]
 pub(crate) fn passed() -> Option<Arc<Passed>> {
@@ -93,7 +89,14 @@ pub(crate) fn passed() -> Option<Arc<Passed>> {
 pub(crate) struct Outer {
     flags: u8,
     passed: Option<Arc<Passed>>,
-    route: Option<Box<str>>,
+    found: Found,
+}
+
+/// What layers inside have found out about a request.
+pub(crate) struct Found {
+    pub(crate) route: Option<Box<str>>,
+    /// The budget of a layer inside.
+    pub(crate) arrived: Option<Budget>,
 }
 
 impl Outer {
@@ -103,20 +106,20 @@ impl Outer {
         let flags = FLAGS.replace(own | if passed.is_some() { HAS_PASSED } else { 0 });
         let passed = passed.and_then(|own| replace(&PASSED, Some(own.clone())));
         let route = if flags & HAS_ROUTE == 0 { None } else { replace(&ROUTE, None) };
-        Self { flags, passed, route }
+        Self { flags, passed, found: Found { route, arrived: replace_arrived(None) } }
     }
 
-    /// Makes the outer request the current one again. Returns the route that was found.
+    /// Makes the outer request the current one again. Returns what was found out about its own.
     #[inline]
-    pub(crate) fn leave(&mut self) -> Option<Box<str>> {
+    pub(crate) fn leave(&mut self) -> Found {
         let flags = FLAGS.replace(self.flags);
         if flags & HAS_PASSED != 0 {
             replace(&PASSED, self.passed.take());
         }
-        if (flags | self.flags) & HAS_ROUTE == 0 {
-            return None;
-        }
-        replace(&ROUTE, self.route.take())
+        let arrived = replace_arrived(self.found.arrived);
+        let has_route = (flags | self.flags) & HAS_ROUTE != 0;
+        let route = if has_route { replace(&ROUTE, self.found.route.take()) } else { None };
+        Found { route, arrived }
     }
 }
 

@@ -1,41 +1,8 @@
-//! The protocols of gRPC, and its status codes
-//! (<https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>).
+//! gRPC's status codes (<https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>).
 
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
-
-/// What a request speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    Http,
-    Grpc,
-    /// gRPC-Web, whose trailers are a part of the body, which is not read.
-    Web,
-}
-
-impl Protocol {
-    /// Returns the protocol of a request. gRPC's are all `POST`.
-    #[inline]
-    pub(crate) fn of(method: &Method, headers: &HeaderMap) -> Self {
-        if method != Method::POST {
-            return Self::Http;
-        }
-        let value = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        match value.split_at_checked("application/grpc".len()) {
-            Some((name, rest)) if name.eq_ignore_ascii_case(b"application/grpc") => {
-                // A suffix such as `+proto` may follow, and parameters after a semicolon.
-                match rest {
-                    [] | [b'+' | b';', ..] => Self::Grpc,
-                    [b'-', web, ..] if web.eq_ignore_ascii_case(&b'w') => Self::Web,
-                    _ => Self::Http,
-                }
-            }
-            _ => Self::Http,
-        }
-    }
-}
 
 /// Returns the full name of a method, which a request's path has after the slash.
 pub(crate) fn rpc_method(path: &str) -> &str {
@@ -86,27 +53,6 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-
-    #[test]
-    fn grpc_is_told_from_its_relatives() {
-        for (value, expected) in [
-            ("application/grpc", Protocol::Grpc),
-            ("application/grpc+proto", Protocol::Grpc),
-            ("Application/gRPC;charset=x", Protocol::Grpc),
-            ("application/grpc-web", Protocol::Web),
-            ("application/grpc-web-text+proto", Protocol::Web),
-            ("application/grpc-other", Protocol::Http),
-            ("application/grpcx", Protocol::Http),
-            ("application/json", Protocol::Http),
-            ("application/grp", Protocol::Http),
-            ("", Protocol::Http),
-        ] {
-            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]);
-            assert_eq!(Protocol::of(&Method::POST, &headers), expected, "{value}");
-            assert_eq!(Protocol::of(&Method::GET, &headers), Protocol::Http);
-        }
-        assert_eq!(Protocol::of(&Method::POST, &HeaderMap::new()), Protocol::Http);
-    }
 
     #[test]
     fn a_status_has_its_name() {

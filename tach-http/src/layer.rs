@@ -8,9 +8,9 @@ use tach_tower::{ClientSide, ServerSide};
 use tower_layer::Layer;
 use tracing::Span;
 
-use crate::hook::Hook;
 use crate::options::Options;
 use crate::service::RequestService;
+use tach_tower::adapter::Hook;
 
 /// A layer that gives each request a span of `tracing`, by OpenTelemetry's
 /// [conventions](crate#what-is-recorded).
@@ -73,8 +73,8 @@ pub struct RequestLayer<K> {
 }
 
 impl<K> RequestLayer<K> {
-    fn new() -> Self {
-        Self { options: Options::default(), side: PhantomData }
+    fn new(is_client: bool) -> Self {
+        Self { options: Options { is_client, ..Options::default() }, side: PhantomData }
     }
 
     /// Passes no `baggage` on: a server's layer ignores the caller's, and a client's layer writes
@@ -116,7 +116,7 @@ impl RequestLayer<ServerSide> {
     /// ```
     #[must_use]
     pub fn server() -> Self {
-        Self::new()
+        Self::new(false)
     }
 
     /// Calls `extract` with each new span and the request's headers, and reads no `traceparent`:
@@ -174,7 +174,7 @@ impl RequestLayer<ClientSide> {
     /// ```
     #[must_use]
     pub fn client() -> Self {
-        Self::new()
+        Self::new(true)
     }
 
     /// Calls `inject` with each new span and the request's headers, and writes no `traceparent`:

@@ -26,14 +26,14 @@
 //!
 //! # What is recorded
 //!
-//! OpenTelemetry's conventions for HTTP and gRPC:
+//! By OpenTelemetry's conventions:
 //!
 //! | | HTTP | gRPC |
 //! |---|---|---|
-//! | the span in the program, for filters and `Durations` | `http.server.request`, `http.client.request` | `rpc.server.call`, `rpc.client.call` |
+//! | the span in the program | `http.server.request`, `http.client.request` | `rpc.server.call`, `rpc.client.call` |
 //! | its name | `GET /users/{id}`, or `GET` without a route | `package.Service/Method`, or `grpc` |
 //! | at the start | `http.request.method`, `server.address`, `server.port`; of a server `http.route`, `url.path`, `url.scheme`, of a client `url.full` | `rpc.system.name`, `server.address`, `server.port`; of a server `url.path`, of a client `rpc.method` |
-//! | at the end | `http.response.status_code` | `rpc.response.status_code`, from the headers, the trailers or HTTP's status; of a server `rpc.method` |
+//! | at the end | `http.response.status_code` | `rpc.response.status_code`; of a server `rpc.method` |
 //! | an error of a server | 500 to 599 | `UNKNOWN`, `DEADLINE_EXCEEDED`, `UNIMPLEMENTED`, `INTERNAL`, `UNAVAILABLE`, `DATA_LOSS` |
 //! | an error of a client | 400 to 599 | all but `OK` |
 //!
@@ -42,10 +42,14 @@
 //! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
 //! `exhausted`, `refused` or `ended_body` (not in gRPC).
 //!
+//! A server's layer around one also records the time left, in the histograms
+//! `tach.budget.left_on_arrival` and `tach.budget.left_at_answer`. They are sent and read as durations
+//! are, by the route, the methods and HTTP's status.
+//!
 //! No query is recorded, since queries have secrets. A client's error has a text if it is, or wraps,
 //! one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of RFC 9110,
-//! `PATCH` and `QUERY` are `_OTHER` (`OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS` is not read), and so are
-//! gRPC's until a service answers other than `UNIMPLEMENTED`. An answer that is not gRPC's is HTTP's.
+//! `PATCH` and `QUERY` are `_OTHER`, and so are gRPC's until a service answers other than
+//! `UNIMPLEMENTED`. An answer that is not gRPC's is HTTP's.
 //!
 //! # Features
 //!
@@ -64,7 +68,6 @@ mod failure;
 mod future;
 mod grpc;
 mod headers;
-mod hook;
 mod layer;
 mod method;
 mod open;
@@ -73,7 +76,6 @@ mod options;
 mod reqwest;
 mod server;
 mod service;
-mod side;
 
 pub use tach_tower::{ClientSide, ServerSide};
 

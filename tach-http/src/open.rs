@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use tach_log::Value;
-use tach_pipeline::adapter::set_attributes;
-use tach_tower::Exhausted;
+use tach_pipeline::adapter::{record_times, set_attributes};
+use tach_tower::adapter::Protocol;
+use tach_tower::{Budget, Exhausted};
 use tracing::{Span, span};
 
-use crate::current::{self, CLIENT, KNOWS_ROUTE, Outer, Passed, SERVER};
+use crate::current::{CLIENT, Found, KNOWS_ROUTE, Outer, Passed, SERVER};
 use crate::failure::Failure;
-use crate::grpc::{self, Protocol};
+use crate::grpc;
 use crate::method;
 
 /// A request whose span is open. If it is dropped before it is over, the request was cancelled, or
@@ -21,10 +22,15 @@ pub(crate) struct Open {
     pub(crate) span: Span,
     /// What the calls of this task pass on.
     pub(crate) passed: Option<Arc<Passed>>,
-    /// The method that a server's gRPC request asks for, until the server has shown that it exists.
-    pub(crate) rpc: Option<Box<str>>,
+    /// The span's name: HTTP's method and the route, or gRPC's method. `None` without a route, and
+    /// of a gRPC client.
+    name: Option<Box<str>>,
+    /// Whether the name is gRPC's method that a caller asks for. The span is named by it once the
+    /// server has shown that it exists.
+    is_claim: bool,
     kind: Kind,
-    has_route: bool,
+    /// The budget of a layer inside, until the answer.
+    arrived: Option<Budget>,
     /// Whether the span has gRPC's status.
     has_status: bool,
     /// Whether the service or the body runs. If the request is dropped meanwhile, that panics.
@@ -51,12 +57,21 @@ pub(crate) struct Kind {
 
 impl Open {
     #[inline]
-    pub(crate) fn new(span: Span, kind: Kind, method: &Method, has_route: bool) -> Self {
+    pub(crate) fn new(span: Span, kind: Kind, method: &Method, name: Option<String>) -> Self {
         if kind.method == method::OTHER {
             span.record("http.request.method_original", method.as_str());
         }
-        let (passed, rpc, stage) = (None, None, Stage::Called);
-        Self { span, passed, rpc, kind, has_route, has_status: false, is_running: false, stage }
+        Self {
+            span,
+            passed: None,
+            is_claim: kind.protocol != Protocol::Http && name.is_some(),
+            name: name.map(String::into_boxed_str),
+            kind,
+            arrived: None,
+            has_status: false,
+            is_running: false,
+            stage: Stage::Called,
+        }
     }
 
     /// Calls `poll`, which calls the service or polls, within the request.
@@ -64,40 +79,49 @@ impl Open {
     pub(crate) fn during<R>(&mut self, poll: impl FnOnce() -> R) -> R {
         self.is_running = true;
         let side = if self.kind.is_client { CLIENT } else { SERVER };
-        let flags = side | if self.has_route { KNOWS_ROUTE } else { 0 };
+        let flags = side | if self.name.is_some() { KNOWS_ROUTE } else { 0 };
         let outer = Outer::enter(flags, self.passed.as_ref());
-        let entered = Entered { open: self, outer, _span: self.span.enter() };
+        let Self { span, kind, name, arrived, .. } = self;
+        let entered = Entered { span, kind: *kind, name, arrived, outer, _inside: span.enter() };
         let result = poll();
-        let has_found = current::has_route();
         drop(entered);
-        self.has_route |= has_found;
         self.is_running = false;
         result
-    }
-
-    fn record_route(&self, route: &str) {
-        let name = [method::in_name(self.kind.method), " ", route].concat();
-        self.set(&[("http.route", Value::Str(route)), ("otel.name", Value::Str(&name))]);
     }
 
     /// Sets attributes, which the span has declared as fields.
     #[inline]
     fn set(&self, attributes: &[(&'static str, Value<'_>)]) {
-        if !set_attributes(&self.span, attributes) {
-            self.record(attributes);
+        set(&self.span, attributes);
+    }
+
+    /// Records how much time a request with a limit had: on arrival, and if it is answered now.
+    #[inline]
+    fn record_left(&mut self, is_answered: bool, status: Option<StatusCode>) {
+        if let Some(budget) = self.arrived.take().filter(|_| !self.kind.is_client) {
+            self.record_budget(budget, is_answered, status);
         }
     }
 
-    /// Records attributes for a subscriber other than the pipeline's own.
-    #[cold]
-    fn record(&self, attributes: &[(&'static str, Value<'_>)]) {
-        for (key, value) in attributes {
-            match value {
-                Value::Str(text) => self.span.record(*key, *text),
-                Value::I64(number) => self.span.record(*key, *number),
-                _ => continue,
-            };
-        }
+    #[inline(never)]
+    fn record_budget(&self, budget: Budget, is_answered: bool, status: Option<StatusCode>) {
+        let times = [
+            ("tach.budget.left_on_arrival", budget.total()),
+            ("tach.budget.left_at_answer", budget.remaining()),
+        ];
+        let text = |text: Option<_>| text.map_or(Value::Null, Value::Str);
+        let status = status.map_or(Value::Null, |it| Value::I64(it.as_u16().into()));
+        let name = self.name.as_deref().filter(|_| !self.is_claim);
+        let route = name.and_then(|name| name.split_once(' ')).map(|(_, route)| route);
+        let attributes = [
+            ("http.route", text(route)),
+            ("http.request.method", Value::Str(self.kind.method)),
+            ("http.response.status_code", status),
+            ("rpc.method", text(name)),
+        ];
+        let (http, rpc) = attributes.split_at(3);
+        let attributes = if self.kind.protocol == Protocol::Http { http } else { rpc };
+        record_times(&self.span, &times[..=usize::from(is_answered)], attributes);
     }
 
     /// Records the head of the response. Returns whether there is no body to wait for.
@@ -109,7 +133,7 @@ impl Open {
         extensions: &Extensions,
     ) -> bool {
         let exhausted = extensions.get::<Exhausted>();
-        if self.rpc.is_some() {
+        if self.is_claim {
             self.answered_rpc(headers, exhausted.is_some_and(Exhausted::is_refused));
         }
         if self.kind.protocol == Protocol::Http {
@@ -126,6 +150,7 @@ impl Open {
         if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }
+        self.record_left(true, Some(status));
         self.stage = Stage::Answered;
         let has_body = self.kind.method != "HEAD"
             && !status.is_informational()
@@ -163,8 +188,9 @@ impl Open {
             }
             status if is_refused || status == Some(grpc::UNIMPLEMENTED) => {}
             _ => {
-                let rpc = self.rpc.take().unwrap_or_default();
-                self.set(&[("rpc.method", Value::Str(&rpc)), ("otel.name", Value::Str(&rpc))]);
+                let rpc = Value::Str(self.name.as_deref().unwrap_or_default());
+                self.set(&[("rpc.method", rpc), ("otel.name", rpc)]);
+                self.is_claim = false;
             }
         }
     }
@@ -179,6 +205,7 @@ impl Open {
         if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }
+        self.record_left(true, None);
         self.stage = Stage::Over;
     }
 
@@ -226,6 +253,7 @@ impl Open {
 
     #[cold]
     fn cancelled(&mut self) {
+        self.record_left(false, None);
         if self.is_running {
             return self.fail_without_status("panic", Some("panicked"), grpc::UNKNOWN);
         }
@@ -248,25 +276,54 @@ impl Drop for Open {
         if self.stage != Stage::Over {
             self.cancelled();
         }
-        if let Some(rpc) = &self.rpc {
+        if self.is_claim {
             let other = ("rpc.method", Value::Str(method::OTHER));
-            self.set(&[other, ("rpc.method_original", Value::Str(rpc))]);
+            let rpc = Value::Str(self.name.as_deref().unwrap_or_default());
+            self.set(&[other, ("rpc.method_original", rpc)]);
         }
     }
 }
 
 /// A request while its service or its body runs.
 struct Entered<'a> {
-    open: &'a Open,
+    span: &'a Span,
+    kind: Kind,
+    name: &'a mut Option<Box<str>>,
+    arrived: &'a mut Option<Budget>,
     outer: Outer,
-    _span: span::Entered<'a>,
+    _inside: span::Entered<'a>,
 }
 
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(route) = self.outer.leave() {
-            self.open.record_route(&route);
+        let Found { route, arrived } = self.outer.leave();
+        *self.arrived = self.arrived.take().or(arrived);
+        if let Some(route) = route.filter(|_| self.kind.protocol == Protocol::Http) {
+            let name = [method::in_name(self.kind.method), " ", &*route].concat();
+            let route = ("http.route", Value::Str(&route));
+            set(self.span, &[route, ("otel.name", Value::Str(&name))]);
+            *self.name = Some(name.into());
         }
+    }
+}
+
+/// Sets attributes, which the span has declared as fields.
+#[inline]
+fn set(span: &Span, attributes: &[(&'static str, Value<'_>)]) {
+    if !set_attributes(span, attributes) {
+        record(span, attributes);
+    }
+}
+
+/// Records attributes for a subscriber other than the pipeline's own.
+#[cold]
+fn record(span: &Span, attributes: &[(&'static str, Value<'_>)]) {
+    for (key, value) in attributes {
+        match value {
+            Value::Str(text) => span.record(*key, *text),
+            Value::I64(number) => span.record(*key, *number),
+            _ => continue,
+        };
     }
 }

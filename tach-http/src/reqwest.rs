@@ -9,12 +9,12 @@ use core::task::{Context, Poll, ready};
 
 use reqwest::{Body, Request, Response, ResponseBuilderExt as _};
 use tach_tower::ClientSide;
+use tach_tower::adapter::Protocol;
 use tower_service::Service;
 
 use crate::address::Target;
 use crate::client::{announce, start};
 use crate::future::{ResponseFuture, with_body};
-use crate::grpc::Protocol;
 use crate::open::Open;
 use crate::options::Options;
 use crate::service::RequestService;

@@ -1,12 +1,13 @@
 //! The spans of a server's requests.
 
 use http::Request;
+use tach_tower::adapter::Protocol;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use crate::address::Target;
 use crate::current::{self, Passed};
-use crate::grpc::{Protocol, rpc_method};
+use crate::grpc::rpc_method;
 use crate::headers::Seen;
 use crate::method;
 use crate::open::{Kind, Open};
@@ -17,6 +18,8 @@ struct Head<'a> {
     kind: Kind,
     target: Target<'a>,
     route: Option<&'a str>,
+    /// The method and the route, or gRPC's method, which the span is not named by yet.
+    name: Option<&'a str>,
 }
 
 /// Opens a request's span in the caller's trace. Returns `None` if a layer around has one.
@@ -35,7 +38,12 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     let seen = Seen::of(headers);
     let mut target = Target::of(request.uri());
     target.authority = target.authority.or(seen.host);
-    let head = Head { kind, target, route };
+    let name = match protocol {
+        // As a text, since a value that is printed costs more.
+        Protocol::Http => route.map(|route| [method::in_name(kind.method), " ", route].concat()),
+        _ => Some(rpc_method(target.path).to_owned()),
+    };
+    let head = Head { kind, target, route, name: name.as_deref() };
     let parent = if options.extract.is_some() { None } else { seen.parent(headers) };
     let span = match &parent {
         Some(parent) => parent.in_scope(|| head.span(true)),
@@ -46,28 +54,24 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     if let Some(extract) = options.extract.as_ref().filter(|_| !span.is_disabled()) {
         (extract.0)(&span, headers);
     }
-    let mut open = Open::new(span, kind, method, route.is_some());
+    let mut open = Open::new(span, kind, method, name);
     let is_passed = baggage.is_some() || parent.is_some();
     open.passed = is_passed.then(|| Passed { baggage, parent }.into());
-    open.rpc = (protocol != Protocol::Http).then(|| rpc_method(target.path).into());
     Some(open)
 }
 
 /// A span of the fields below. `$parent` is empty, or `parent: None,` for a caller's span.
 macro_rules! http_span {
     ($head:expr, $($parent:tt)*) => {{
-        let Head { kind: Kind { method, .. }, target, route, .. } = $head;
+        let Head { kind: Kind { method, .. }, target, route, name } = $head;
         let (host, port) = target.address();
-        let name = method::in_name(method);
-        // As a text, since a value that is printed costs more.
-        let with_route = route.map(|route| [name, " ", route].concat());
         info_span!(
             target: "tach_http",
             $($parent)*
             "http.server.request",
             http.response.status_code = Empty,
             otel.kind = "server",
-            otel.name = with_route.as_deref().unwrap_or(name),
+            otel.name = name.unwrap_or_else(|| method::in_name(method)),
             http.request.method = method,
             http.route = *route,
             url.path = target.path,

@@ -13,7 +13,6 @@ use crate::client;
 use crate::future::ResponseFuture;
 use crate::options::Options;
 use crate::server;
-use crate::side::Side;
 
 /// A service whose requests have spans. A [`RequestLayer`](crate::RequestLayer) creates it.
 ///
@@ -62,7 +61,6 @@ where
     S: Service<Request<Q>, Response = Response<B>>,
     S::Error: Display + 'static,
     B: Body<Error: Display + 'static>,
-    K: Side,
 {
     type Response = Response<ResponseBody<B>>;
     type Error = S::Error;
@@ -75,7 +73,7 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
-        let open = if K::IS_CLIENT {
+        let open = if self.options.is_client {
             client::open(&mut request, &self.options)
         } else {
             server::open(&request, &self.options)

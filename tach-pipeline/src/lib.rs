@@ -129,7 +129,7 @@ mod with_tracing {
     /// What tach-http uses.
     #[doc(hidden)]
     pub mod adapter {
-        pub use crate::front::tracing::span_ext::set_attributes;
+        pub use crate::front::tracing::span_ext::{record_times, set_attributes};
     }
 }
 

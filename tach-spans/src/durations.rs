@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::MutexGuard;
 
 use tach_core::UnixTime;
+use tach_log::Value;
 
 use self::histogram::Histogram;
 use self::key::Key;
@@ -62,6 +63,19 @@ impl Collected {
         self.lock().record(key, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
+    /// Adds a time that is no span's duration, by the chosen ones of the attributes, to a metric of
+    /// that name, which begins with `tach.`.
+    pub fn record_time(&self, name: &str, attributes: &[(&str, Value<'_>)], time: Duration) {
+        let (mut key, mut bytes) = (Key::default(), Vec::new());
+        key.begin(name);
+        for chosen in &self.attributes {
+            let found = attributes.iter().find(|(key, _)| key == chosen);
+            key::write(&mut bytes, found.map_or(Value::Null, |(_, value)| *value));
+            key.part(&bytes);
+        }
+        self.record(&key, time);
+    }
+
     /// Returns the table. In a forked process nobody may be left to release it.
     pub fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock()
@@ -102,17 +116,20 @@ impl Table {
 
     fn record(&mut self, key: &Key, ns: u64) {
         let known = self.by_key.get(key).copied();
-        let at = known.unwrap_or_else(|| self.add(key));
-        self.series[at].recent.record(ns);
+        if let Some(at) = known.or_else(|| self.add(key)) {
+            self.series[at].recent.record(ns);
+        }
     }
 
     /// Adds a series if there is room for it and for the others. Returns its place.
     #[cold]
-    fn add(&mut self, key: &Key) -> usize {
+    fn add(&mut self, key: &Key) -> Option<usize> {
         let at = self.series.len();
         let has_room = self.overflow.is_none() && at + 1 < self.most;
         let new = match self.overflow {
-            Some(overflow) => return overflow,
+            // The series of all others is of spans.
+            _ if !has_room && key.metric().is_some() => return None,
+            Some(overflow) => return Some(overflow),
             None if has_room => Some(key.clone()),
             None => None,
         };
@@ -123,7 +140,7 @@ impl Table {
         }
         let (recent, before) = (Histogram::new(), Histogram::new());
         self.series.push(Series { key: new, recent, before });
-        at
+        Some(at)
     }
 }
 

@@ -12,6 +12,23 @@ use tach_core::Budget;
 thread_local! {
     /// Set while a future with a budget is polled.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    /// Set by a server's request with a limit, for a layer around.
+    static ARRIVED: Cell<Option<Budget>> = const { Cell::new(None) };
+}
+
+/// Replaces the budget of the first request that arrived since the last call, from its arrival on.
+#[must_use]
+#[inline]
+pub fn replace_arrived(new: Option<Budget>) -> Option<Budget> {
+    ARRIVED.replace(new)
+}
+
+/// Keeps the budget of a server's request for a layer around, unless a layer between has done so.
+#[inline]
+pub(crate) fn arrive(budget: Budget) {
+    if budget.total_ns < u64::MAX && ARRIVED.get().is_none() {
+        ARRIVED.set(Some(budget));
+    }
 }
 
 /// The budget of a request.

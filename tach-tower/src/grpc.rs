@@ -19,17 +19,21 @@ const WEB_TEXT: &str = "application/grpc-web-text";
 /// What a request speaks. gRPC-Web is for browsers, over HTTP/1.1 as well. Its trailers are a part
 /// of the body, so a body that is cut ends with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub enum Protocol {
+    /// HTTP alone.
     Http,
+    /// gRPC over HTTP/2.
     Grpc,
+    /// gRPC-Web.
     Web,
+    /// gRPC-Web in Base64.
     WebText,
 }
 
 impl Protocol {
     /// Returns the protocol of a request. gRPC's are all `POST`.
     #[inline]
-    pub(crate) fn of(method: &Method, headers: &HeaderMap) -> Self {
+    pub fn of(method: &Method, headers: &HeaderMap) -> Self {
         if method == Method::POST {
             Self::of_content(headers.get(CONTENT_TYPE))
         } else {
@@ -39,12 +43,18 @@ impl Protocol {
 
     fn of_content(content_type: Option<&HeaderValue>) -> Self {
         let value = content_type.map_or(&[][..], HeaderValue::as_bytes);
-        // A suffix such as `+proto` may follow, and parameters after a semicolon.
-        let name = value.split(|byte| b"+;".contains(byte)).next().unwrap_or_default();
-        [(GRPC, Self::Grpc), (WEB, Self::Web), (WEB_TEXT, Self::WebText)]
-            .into_iter()
-            .find_map(|(known, it)| name.eq_ignore_ascii_case(known.as_bytes()).then_some(it))
-            .unwrap_or(Self::Http)
+        match value.split_at_checked(GRPC.len()) {
+            Some((name, rest)) if name.eq_ignore_ascii_case(GRPC.as_bytes()) => {
+                // A suffix such as `+proto` may follow, and parameters after a semicolon.
+                match rest.split(|byte| b"+;".contains(byte)).next().unwrap_or_default() {
+                    [] => Self::Grpc,
+                    web if web.eq_ignore_ascii_case(b"-web") => Self::Web,
+                    web if web.eq_ignore_ascii_case(b"-web-text") => Self::WebText,
+                    _ => Self::Http,
+                }
+            }
+            _ => Self::Http,
+        }
     }
 
     #[inline]
@@ -98,6 +108,7 @@ mod tests {
             ("application/grpc", Protocol::Grpc),
             ("application/grpc+proto", Protocol::Grpc),
             ("Application/gRPC;charset=x", Protocol::Grpc),
+            ("application/grpcx", Protocol::Http),
             ("application/grpc-web", Protocol::Web),
             ("application/grpc-web+proto", Protocol::Web),
             ("application/grpc-web-text", Protocol::WebText),

@@ -5,7 +5,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// A function that the program has set.
-pub(crate) struct Hook<F: ?Sized>(pub(crate) Arc<F>);
+pub struct Hook<F: ?Sized>(pub Arc<F>);
 
 /// The function sees no state of the layer, so its panic leaves none half changed.
 impl<F: ?Sized> RefUnwindSafe for Hook<F> {}

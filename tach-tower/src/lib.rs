@@ -149,7 +149,6 @@ mod hook;
 mod layer;
 mod limited;
 mod limits;
-mod observe;
 #[cfg(feature = "retry")]
 mod retry;
 mod server;
@@ -158,7 +157,6 @@ mod settings;
 mod shared;
 mod side;
 mod stats;
-mod times;
 
 pub use tach_core::Budget;
 
@@ -173,14 +171,20 @@ pub use crate::future::ResponseFuture;
 pub use crate::header::Syntax;
 pub use crate::layer::BudgetLayer;
 pub use crate::limited::enforce;
-pub use crate::observe::{Observe, ObserveLayer, Observed};
 #[cfg(feature = "retry")]
 pub use crate::retry::Retry;
 pub use crate::server::ServerSide;
 pub use crate::service::BudgetService;
 pub use crate::settings::Settings;
 pub use crate::stats::Stats;
-pub use crate::times::{Histogram, Moment, Times};
+
+/// What tach-http uses.
+#[doc(hidden)]
+pub mod adapter {
+    pub use crate::current::replace_arrived;
+    pub use crate::grpc::Protocol;
+    pub use crate::hook::Hook;
+}
 
 /// The example in the README.
 #[cfg(all(doctest, feature = "axum", feature = "reqwest"))]

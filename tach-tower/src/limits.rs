@@ -13,7 +13,8 @@ use crate::settings::{Settings, ns};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     pub(crate) limits: Limits,
-    pub(crate) head_left_ns: u64,
+    /// Begins on arrival, and ends with the head.
+    pub(crate) left: Budget,
     pub(crate) whole_left_ns: u64,
 }
 
@@ -22,7 +23,7 @@ impl Started {
     #[inline]
     fn now(head: Budget, whole_ns: u64) -> Self {
         let limits = Limits { head, whole_ns };
-        Self { limits, head_left_ns: head.total_ns, whole_left_ns: whole_ns }
+        Self { limits, left: head, whole_left_ns: whole_ns }
     }
 }
 
@@ -61,7 +62,8 @@ impl Settings {
         let (head_left_ns, whole_left_ns) = (left(outer.total_ns), left(limits.whole_ns));
         let own_head_ns = limit_ns.min(self.head_ns);
         if self.reserve_ns == 0 && head_left_ns <= own_head_ns && whole_left_ns <= limit_ns {
-            return Started { limits, head_left_ns, whole_left_ns };
+            let left = Budget { total_ns: head_left_ns, ..part };
+            return Started { limits, left, whole_left_ns };
         }
         let head = Budget { total_ns: head_left_ns.min(own_head_ns), ..part };
         Started::now(head, whole_left_ns.min(limit_ns))

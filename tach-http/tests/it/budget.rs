@@ -121,3 +121,93 @@ fn a_body_that_its_budget_ends_in_axum_is_a_timeout() {
     assert_has(&span, &[("error.type", "timeout"), ("tach.budget.outcome", "ended_body")]);
     assert!(span.description.contains("while the body was sent"), "{span:?}");
 }
+
+/// On arrival and at the answer, by route, whether the spans are sent or not.
+#[cfg(feature = "axum")]
+#[test]
+fn the_time_left_is_in_histograms() {
+    use axum::routing::get;
+    use tach_pipeline::{Durations, Sampling};
+
+    const PLENTY: Duration = Duration::from_secs(600);
+    for (ratio, is_late) in [(0.0, false), (1.0, true)] {
+        let mut left = Vec::new();
+        let attributes = ["http.route", "http.response.status_code", "rpc.method"];
+        let durations = attributes.into_iter().fold(Durations::new(), Durations::attribute);
+        crate::kit::durations(
+            |builder| builder.sampling(Sampling::ratio(ratio)).durations(durations),
+            async {
+                let layer = |time| BudgetLayer::server(Settings::new().cap(time));
+                // A call of another service, which has a budget of its own, is not the request's.
+                let call = move || async move {
+                    let inner = layer(SHORT).layer(answers(|_: Request<Body>| status(200)));
+                    let call = RequestLayer::client().layer(inner);
+                    call.oneshot(request("GET", "http://x/", &[])).await.unwrap();
+                };
+                let app = axum::Router::new()
+                    .route("/ready/{id}", get(|| async { "answer" }).layer(layer(PLENTY / 2)))
+                    .route("/late", get(pending::<String>).layer(layer(SHORT)))
+                    .route("/call", get(call).layer(layer(PLENTY)))
+                    .route("/unlimited", get(call))
+                    .layer(RequestLayer::server());
+                let grpc = ServiceBuilder::new()
+                    .layer(RequestLayer::server())
+                    .layer(layer(PLENTY))
+                    .service(answers(|_: Request<Body>| {
+                        Response::builder()
+                            .header("grpc-status", "0")
+                            .body(Body::default())
+                            .unwrap()
+                    }));
+                for path in ["/ready/7", "/late", "/call", "/unlimited"] {
+                    let request = request("GET", path, &[]).map(axum::body::Body::new);
+                    if is_late {
+                        RequestLayer::server().layer(app.clone()).oneshot(request).await.unwrap();
+                    } else {
+                        app.clone().oneshot(request).await.unwrap();
+                    }
+                }
+                let headers = [("content-type", "application/grpc")];
+                grpc.oneshot(request("POST", "/a.B/C", &headers)).await.unwrap();
+                // A caller that hangs up gets no answer.
+                let waiting =
+                    service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+                let waiting = RequestLayer::server().layer(layer(PLENTY).layer(waiting));
+                let call = waiting.oneshot(request("GET", "/", &[]));
+                let call = tokio::time::timeout(SHORT, call).await;
+                call.unwrap_err();
+            },
+            |times| {
+                let of = |key| times.attributes().find(|(known, _)| *known == key);
+                let by = attributes.map(|key| of(key).map_or("", |(_, value)| value)).join(" ");
+                if times.name().starts_with("tach.") {
+                    left.push((by, times.name().to_owned(), times.min(), times.count()));
+                }
+            },
+        );
+        left.sort();
+        let left: Vec<_> = left
+            .iter()
+            .map(|(by, name, time, count)| {
+                let is_at_answer = name == "tach.budget.left_at_answer";
+                assert!(is_at_answer || name == "tach.budget.left_on_arrival", "{name}");
+                assert_eq!(*count, 1);
+                // The clock goes on meanwhile.
+                let time = if is_at_answer { time.as_secs() } else { time.as_secs() * 1000 };
+                (&**by, is_at_answer, time)
+            })
+            .collect();
+        let expected = [
+            ("  ", false, 600_000),
+            ("  a.B/C", true, 599),
+            ("  a.B/C", false, 600_000),
+            ("/call 200 ", true, 599),
+            ("/call 200 ", false, 600_000),
+            ("/late 504 ", true, 0),
+            ("/late 504 ", false, 0),
+            ("/ready/{id} 200 ", true, 299),
+            ("/ready/{id} 200 ", false, 300_000),
+        ];
+        assert_eq!(left, expected, "{ratio} {is_late}");
+    }
+}

@@ -1,10 +1,12 @@
 //! The durations for sinks that send them: all since the start, or those of one period.
 
+use std::collections::BTreeSet;
+
 use tach_core::UnixTime;
 
-use super::Table;
 use super::histogram::Histogram;
 use super::key::Key;
+use super::{Series, Table};
 
 /// A series in an export.
 pub struct Point<'a> {
@@ -19,9 +21,14 @@ impl Table {
         self.since[usize::from(is_delta)]
     }
 
-    /// Passes the series that contain durations.
-    pub fn points(&self, is_delta: bool, mut each: impl FnMut(Point<'_>)) {
-        for series in &self.series {
+    /// Returns the names of the metrics other than the durations of spans, whose name is `None`.
+    pub fn metrics(&self) -> BTreeSet<Option<&str>> {
+        self.series.iter().map(Series::metric).collect()
+    }
+
+    /// Passes the series of a metric that contain durations.
+    pub fn points(&self, metric: Option<&str>, is_delta: bool, mut each: impl FnMut(Point<'_>)) {
+        for series in self.series.iter().filter(|series| series.metric() == metric) {
             let total;
             let histogram = if is_delta || series.before.count == 0 {
                 &series.recent
@@ -33,6 +40,12 @@ impl Table {
                 each(Point { key: series.key.as_ref(), histogram });
             }
         }
+    }
+}
+
+impl Series {
+    fn metric(&self) -> Option<&str> {
+        self.key.as_ref()?.metric()
     }
 }
 
@@ -48,7 +61,7 @@ mod tests {
 
     fn points(table: &Table, is_delta: bool) -> Vec<(Option<String>, u64, u128)> {
         let mut points = Vec::new();
-        table.points(is_delta, |point| {
+        table.points(None, is_delta, |point| {
             let name = point.key.map(|key| key.name().to_owned());
             points.push((name, point.histogram.count, point.histogram.sum_ns));
         });

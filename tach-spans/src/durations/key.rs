@@ -37,6 +37,11 @@ impl Key {
         split(&self.0).and_then(|(name, _)| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
+    /// Returns the name if it is the one of a metric other than the durations of spans.
+    pub(crate) fn metric(&self) -> Option<&str> {
+        Some(self.name()).filter(|name| name.starts_with("tach."))
+    }
+
     /// Returns the values of the attributes, with `None` for each attribute without a value.
     pub fn values(&self) -> impl Iterator<Item = Option<Value<'_>>> {
         let mut rest = split(&self.0).map(|(_, rest)| rest);

@@ -8,7 +8,8 @@ use super::key::Key;
 const NS_PER_S: u128 = 1_000_000_000;
 
 /// How long the spans with one name and the same chosen attributes took, from
-/// `Pipeline::durations`.
+/// `Pipeline::durations`. Those with a name that begins with `tach.` are no spans, but other times that
+/// a crate of tach records.
 ///
 /// # Examples
 ///

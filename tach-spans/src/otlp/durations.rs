@@ -41,8 +41,8 @@ const METRIC: &str = "traces.span.metrics.duration";
 const NO_LIMIT: usize = usize::MAX;
 const NS_PER_S: f64 = 1e9;
 
-/// Appends a `ScopeMetrics` with the durations of all series until `now`, as a field of
-/// `ResourceMetrics`, in `scope`.
+/// Appends a `ScopeMetrics` for each metric, with the durations of all its series until `now`, as a
+/// field of `ResourceMetrics`, in `scope`.
 pub fn write_durations(
     to: &mut Vec<u8>,
     durations: &Collected,
@@ -53,22 +53,26 @@ pub fn write_durations(
     let table = durations.lock();
     // The clock may have been set back.
     let times = (table.start(is_delta).min(now), now);
-    in_scope(to, scope, |to| {
-        bytes(to, field::NAME, METRIC.as_bytes());
-        bytes(to, field::DESCRIPTION, b"How long spans take.");
-        bytes(to, field::UNIT, b"s");
-        message(to, field::EXPONENTIAL_HISTOGRAM, |to| {
-            table.points(is_delta, |point| {
-                message(to, field::DATA_POINTS, |to| {
-                    attributes(to, &point, durations.attributes());
-                    fixed_64(to, field::START_TIME, times.0.as_nanos());
-                    fixed_64(to, field::TIME, times.1.as_nanos());
-                    histogram(to, point.histogram);
+    for metric in table.metrics() {
+        in_scope(to, scope, |to| {
+            bytes(to, field::NAME, metric.unwrap_or(METRIC).as_bytes());
+            if metric.is_none() {
+                bytes(to, field::DESCRIPTION, b"How long spans take.");
+            }
+            bytes(to, field::UNIT, b"s");
+            message(to, field::EXPONENTIAL_HISTOGRAM, |to| {
+                table.points(metric, is_delta, |point| {
+                    message(to, field::DATA_POINTS, |to| {
+                        attributes(to, &point, durations.attributes());
+                        fixed_64(to, field::START_TIME, times.0.as_nanos());
+                        fixed_64(to, field::TIME, times.1.as_nanos());
+                        histogram(to, point.histogram);
+                    });
                 });
+                number(to, field::TEMPORALITY, if is_delta { 1 } else { 2 });
             });
-            number(to, field::TEMPORALITY, if is_delta { 1 } else { 2 });
         });
-    });
+    }
 }
 
 fn attributes(to: &mut Vec<u8>, point: &Point<'_>, keys: &[String]) {
@@ -77,7 +81,9 @@ fn attributes(to: &mut Vec<u8>, point: &Point<'_>, keys: &[String]) {
     let Some(key) = point.key else {
         return attribute("otel.metric.overflow", Value::Bool(true));
     };
-    attribute("span.name", Value::Str(key.name()));
+    if key.metric().is_none() {
+        attribute("span.name", Value::Str(key.name()));
+    }
     for (key, value) in keys.iter().zip(key.values()) {
         if let Some(value) = value {
             attribute(key, value);

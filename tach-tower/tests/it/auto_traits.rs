@@ -6,8 +6,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use http::{Request, Response};
 use tach_tower::{
     Budget, BudgetBody, BudgetLayer, BudgetService, ClientSide, Detach, DetachLayer, Detached,
-    Exhausted, Histogram, Moment, Observe, ObserveLayer, Observed, ResponseFuture, ServerSide,
-    Settings, Stats, Syntax, Times, enforce, scope,
+    Exhausted, ResponseFuture, ServerSide, Settings, Stats, Syntax, enforce, scope,
 };
 use test_support::assert_implements;
 use tower::util::ServiceFn;
@@ -25,17 +24,12 @@ assert_implements!(
     Detach<()>,
     DetachLayer,
     Exhausted,
-    Histogram,
-    Moment,
-    Observe<()>,
-    ObserveLayer,
     ServerSide,
     Settings,
     Stats,
     Syntax,
-    Times,
 );
-assert_implements!([Send + Sync + Unpin] BudgetBody<String>, Detached<()>, Observed<()>);
+assert_implements!([Send + Sync + Unpin] BudgetBody<String>, Detached<()>);
 assert_implements!(
     [Send + Sync]
     ResponseFuture<Service, Request<()>, ClientSide>,

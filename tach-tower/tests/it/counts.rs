@@ -6,12 +6,10 @@ use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use tach_tower::{
-    Budget, BudgetLayer, Histogram, Moment, ObserveLayer, Settings, Stats, Times, scope,
-};
+use tach_tower::{Budget, BudgetLayer, Settings, Stats, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SECOND, cap, clock, frozen, never, poll_once, request, server, silent};
+use crate::kit::{PLENTY, SECOND, cap, never, request, server, silent};
 
 /// Returns the outcomes: answered, exhausted, refused, abandoned, ended bodies.
 fn outcomes(stats: &Stats) -> [u64; 5] {
@@ -112,64 +110,4 @@ async fn a_nested_body_is_cut_by_the_one_whose_limit_it_was() {
     assert!(response.into_body().collect().await.is_err());
     let counts = [outcomes(&outer.stats()), outcomes(&inner.stats())];
     assert_eq!(counts, [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]);
-}
-
-/// Returns a layer that records in histograms, by path.
-fn observed(times: &Times) -> ObserveLayer {
-    let times = times.clone();
-    ObserveLayer::new(
-        |parts| parts.uri.path().to_owned(),
-        move |route, moment, left| times.record(route, moment, left),
-    )
-}
-
-/// On arrival and at the answer, by the route that the program names.
-#[test]
-fn the_time_left_is_in_histograms() {
-    frozen(async {
-        let times = Times::default();
-        let inner = service_fn(|request: Request<()>| {
-            let path = request.uri().path();
-            clock().advance(if path == "/slow" { 10 * SECOND } else { 9 * SECOND });
-            let is_slow = path == "/slow";
-            async move {
-                if is_slow {
-                    pending::<()>().await;
-                }
-                Ok::<_, Infallible>(Response::new(String::new()))
-            }
-        });
-        let inner = observed(&times).layer(inner);
-        let get = |path| Request::get(path).body(()).unwrap();
-        server(10 * SECOND).layer(inner.clone()).oneshot(get("/")).await.unwrap();
-        BudgetLayer::client(cap(10 * SECOND)).layer(inner.clone()).oneshot(get("/")).await.unwrap();
-        server(10 * SECOND).layer(inner).oneshot(get("/slow")).await.unwrap();
-        let read = times.read();
-        let at = |route: &str, moment| {
-            let histogram = read[&(route.to_owned(), moment)];
-            let at = histogram.counts.iter().position(|&count| count > 0).unwrap();
-            (Histogram::BOUNDS_MS.get(at).copied(), histogram.counts[at], histogram.sum)
-        };
-        assert_eq!(at("/", Moment::Arrival), (Some(10_000), 2, 20 * SECOND));
-        assert_eq!(at("/", Moment::Answer), (Some(1_000), 2, 2 * SECOND));
-        assert_eq!(at("/slow", Moment::Arrival), (Some(10_000), 1, 10 * SECOND));
-        assert_eq!(at("/slow", Moment::Answer), (Some(0), 1, Duration::ZERO));
-        assert_eq!(read.len(), 4);
-    });
-}
-
-/// The time that is never over is no time left, and a caller that hangs up gets no answer.
-#[tokio::test]
-async fn what_is_in_no_histogram() {
-    let times = Times::default();
-    let inner =
-        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
-    let layer = BudgetLayer::server(Settings::new());
-    layer.layer(observed(&times).layer(inner)).oneshot(request()).await.unwrap();
-    assert!(times.read().is_empty());
-    let mut call =
-        Box::pin(server(PLENTY).layer(observed(&times).layer(never())).oneshot(request()));
-    assert!(poll_once(call.as_mut()).is_pending());
-    drop(call);
-    assert_eq!(times.read().len(), 1);
 }

@@ -1,5 +1,7 @@
 //! What spans of `tracing` can do beyond its own methods.
 
+use core::time::Duration;
+
 use tach_log::Value;
 use tracing::Span;
 use tracing_core::Dispatch;
@@ -157,6 +159,20 @@ pub fn set_attributes(span: &Span, attributes: &[(&str, Value<'_>)]) -> bool {
         Some(())
     };
     span.with_subscriber(set).flatten().is_some()
+}
+
+/// Adds times that are no durations of spans to metrics of these names, by the chosen ones of the
+/// attributes, if the pipeline of `span` collects durations. Each name begins with `tach.`.
+pub fn record_times(span: &Span, times: &[(&str, Duration)], attributes: &[(&str, Value<'_>)]) {
+    span.with_subscriber(|(_, subscriber)| {
+        let shared = pipeline_of(subscriber)?.known();
+        // In a forked process nobody may be left to release the lock.
+        let durations = shared.spans.durations.as_ref().filter(|_| !shared.channel.is_forked())?;
+        for (name, time) in times {
+            durations.record_time(name, attributes, *time);
+        }
+        Some(())
+    });
 }
 
 /// Calls `f` with the span's pipeline and the span, if a pipeline knows it.

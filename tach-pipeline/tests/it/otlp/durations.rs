@@ -347,3 +347,53 @@ fn a_quiet_period_has_no_delta() {
     }
     assert!(metrics(&servers[0].1).is_empty());
 }
+
+/// The time that requests have left, which tach-http records, is no duration of spans.
+#[test]
+fn other_times_have_metrics_of_their_own() {
+    for most in [2, 3, 9] {
+        let (endpoint, requests) = serve();
+        let guard = Pipeline::builder()
+            .sink(sink(&endpoint, Signal::Metrics))
+            .durations(Durations::new().attribute("http.route").max_series(most))
+            .build()
+            .unwrap();
+        run(guard.pipeline(), || {
+            let span = tracing::info_span!("request", http.route = "/a");
+            let times = [("tach.left", LONG), ("tach.right", Duration::ZERO)];
+            let by = [("other", 1_i64.into()), ("http.route", "/b".into())];
+            tach_pipeline::adapter::record_times(&span, &times, &by);
+            drop(span);
+            drop(tracing::info_span!("rest"));
+        });
+        let mut found = Vec::new();
+        for metric in metrics(&requests) {
+            let Some(Data::ExponentialHistogram(histogram)) = &metric.data else { panic!() };
+            assert_eq!(metric.unit, "s");
+            for point in &histogram.data_points {
+                let by = ["span.name", "http.route"].map(|key| attribute(point, key));
+                let by = by.map(Option::unwrap_or_default);
+                found.push((metric.name.clone(), by, point.count, point.sum()));
+            }
+        }
+        found.sort_by(|one, other| one.partial_cmp(other).unwrap());
+        let found: Vec<_> = found
+            .iter()
+            .map(|(name, [span, route], count, sum)| {
+                (&**name, &**span, &**route, *count, if *name == "tach.left" { *sum } else { 0.0 })
+            })
+            .collect();
+        let spans = "traces.span.metrics.duration";
+        let left = ("tach.left", "", "/b", 1, LONG.as_secs_f64());
+        let right = ("tach.right", "", "/b", 1, 0.0);
+        let expected = match most {
+            // The series of all others is of spans.
+            2 => vec![left, (spans, "", "", 2, 0.0)],
+            3 => vec![left, right, (spans, "", "", 2, 0.0)],
+            _ => vec![left, right, (spans, "request", "/a", 1, 0.0), (spans, "rest", "", 1, 0.0)],
+        };
+        assert_eq!(found, expected);
+        let read = guard.pipeline().durations();
+        assert_eq!((read[0].name(), read[0].count(), read[0].max()), ("tach.left", 1, LONG));
+    }
+}
