@@ -1,4 +1,4 @@
-//! The output: lines for people, with colours on a terminal alone, or JSON for machines.
+//! The output: lines for people, with colours only on a terminal, or JSON for machines.
 
 use core::fmt;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Progress of a command that takes long, on a terminal alone.
+//! Progress of a command that takes long, shown only on a terminal.
 
 use core::time::Duration;
 

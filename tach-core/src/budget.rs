@@ -226,7 +226,7 @@ impl Budget {
     }
 
     /// Returns the remaining time in whole milliseconds, at most `max`; `None` if less than one
-    /// remains. For limits that a server or the OS takes as a number, and of which zero means for
+    /// remains. Use this for limits that a server or the OS takes as a number, where zero means for
     /// ever: `statement_timeout` of `PostgreSQL`, `BLPOP` of Redis, `SO_RCVTIMEO`.
     ///
     /// # Examples

@@ -11,7 +11,8 @@
 //! - [`Entry`] is the meaning of a name in a folder: the kind of file, its owner, its links.
 //! - [`Access`] is the rights to a new file: its mode, its owner and more.
 //! - [`try_lock`] and [`try_lock_shared`] are locks, for processes that use one file.
-//! - `PrivateFolder` is a folder of one user alone, for files that hold secrets (on Linux).
+//! - `PrivateFolder` is a folder that only one user may access, for files that hold secrets (on
+//!   Linux).
 //!
 //! ```
 //! use std::io::Write as _;

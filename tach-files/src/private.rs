@@ -1,4 +1,4 @@
-//! A folder that one user alone may read, for files that hold secrets: modes and `openat`. No link
+//! A folder that only one user may read, for files that hold secrets: modes and `openat`. No link
 //! in the folder is followed.
 
 use core::time::Duration;
@@ -40,8 +40,8 @@ const REMOTE: [(u32, &str); 9] = [
     (0x0bd0_0bd0, "Lustre"),
 ];
 
-/// An open folder for files of the process's user alone, which can be mapped into memory. No link
-/// in the folder is followed.
+/// An open folder for files that only the process's user may access, and that can be mapped into
+/// memory. No link in the folder is followed.
 ///
 /// # Platform-specific behavior
 ///

@@ -1,4 +1,4 @@
-//! The time alone, for those who write the rest of the line.
+//! Only the time, for programs that write the rest of the line themselves.
 
 use core::fmt;
 

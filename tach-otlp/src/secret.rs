@@ -24,13 +24,13 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Returns the text, for the collector alone.
+    /// Returns the text. Send it only to the collector.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 
     /// Returns the text for messages, without the query and the fragment of an address. If the text
-    /// contains `@`, returns the scheme alone: a password comes before the `@`, and may itself
+    /// contains `@`, returns only the scheme: a password comes before the `@`, and may itself
     /// contain `/`, `?`, `#` or `@`.
     pub(crate) fn shown(&self) -> String {
         let text = &*self.0;

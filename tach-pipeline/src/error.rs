@@ -158,7 +158,7 @@ impl Error {
     /// Returns the faults of a configuration: [`Builder::build`](crate::Builder::build) finds all
     /// of them at once. The predicates are about each of them.
     ///
-    /// An error of another kind, or with one fault alone, returns itself.
+    /// An error of another kind, or with only one fault, returns itself.
     ///
     /// # Examples
     ///

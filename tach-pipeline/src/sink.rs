@@ -78,10 +78,9 @@ const LEAST_LINE: usize = 512;
 /// warnings and errors last, and counted in a record later.
 ///
 /// Each of several sinks has a thread and a buffer of its own. One that fails or stalls holds up no
-/// other, except that a full buffer is waited for as long as
-/// [`stall_timeout`](Self::stall_timeout) allows.
-/// A sink that is alone is written by the back end: if it stalls, the queues fill, and then
-/// [`WhenFull`](crate::WhenFull) applies.
+/// other, except that a full buffer is waited for as long as [`stall_timeout`](Self::stall_timeout)
+/// allows. The only sink of a pipeline is written by the back end: if it stalls, the queues fill,
+/// and then [`WhenFull`](crate::WhenFull) applies.
 ///
 /// A record whose format fails or panics is dropped and counted too.
 ///
@@ -328,7 +327,7 @@ impl<K> Sink<K> {
 
     /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 64 KiB
     /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond that are dropped.
-    /// Warnings and errors have as much room again, of which half is for errors alone.
+    /// Warnings and errors have as much room again, of which half is only for errors.
     ///
     /// # Examples
     ///

@@ -21,7 +21,7 @@ const MOST_ENDS: usize = 4096;
 /// When an event happened, and what else its owner knows of it.
 pub type Mark<L> = (UnixTime, L);
 
-/// Whole events, of which a first part may have been written already.
+/// Whole events. A first part of them may have been written already.
 #[derive(Debug)]
 pub struct Batch<L> {
     bytes: Vec<u8>,
@@ -117,7 +117,7 @@ impl<L: Copy> Batch<L> {
         self.bytes.len() - self.ends.iter().rev().nth(1).copied().unwrap_or(0)
     }
 
-    /// Removes the last event, of which nothing may have been written.
+    /// Removes the last event. No part of it may have been written.
     pub fn remove_last(&mut self) {
         self.bytes.truncate(self.bytes.len() - self.last_len());
         self.ends.pop();
@@ -139,7 +139,7 @@ impl<L: Copy> Batch<L> {
         self.marks.push(mark);
     }
 
-    /// Adds copies of the events of `other`, of which none may have been written.
+    /// Adds copies of the events of `other`. None of them may have been written.
     pub fn append(&mut self, other: &Self) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -202,8 +202,8 @@ impl<L: Copy> Batch<L> {
         &self.marks[self.done..]
     }
 
-    /// Returns the events of which `passes` accepts what the owner knows, and the marks of the
-    /// others. None may have been written.
+    /// Returns the events whose label `passes` accepts, and the marks of the others. None may have
+    /// been written.
     pub fn sifted(&self, passes: impl Fn(&L) -> bool) -> (Self, Vec<Mark<L>>) {
         let (mut kept, mut others, mut start) = (Self::new(), Vec::new(), 0);
         for (&end, mark) in self.ends.iter().zip(&self.marks) {

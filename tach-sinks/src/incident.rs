@@ -32,7 +32,7 @@ pub enum Task {
     Reopen,
     /// Compressing or deleting old files. The next rotation tries it again.
     Tidy,
-    /// Formatting a record, which is dropped. A pipeline alone has this task.
+    /// Formatting a record. If that fails, the record is dropped. Only a pipeline has this task.
     Format,
 }
 

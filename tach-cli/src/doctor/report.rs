@@ -89,7 +89,7 @@ impl Report {
         page.0.join("\n")
     }
 
-    /// Returns the problems alone.
+    /// Returns only the problems.
     pub(super) fn problems(&self, width: usize) -> String {
         let mut page = Page(Vec::new(), width);
         let problems = self.findings.iter().filter(|one| one.severity == Severity::Problem);

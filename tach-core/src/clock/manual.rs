@@ -33,7 +33,7 @@ use crate::unix_time::UnixTime;
 ///
 /// [`advance`](Self::advance) moves the monotonic time and the Unix time together.
 /// [`set`](Self::set), [`step_forward`](Self::step_forward) and [`step_back`](Self::step_back) step
-/// the Unix time alone, as an administrator or an NTP daemon does.
+/// only the Unix time, as an administrator or an NTP daemon does.
 ///
 /// # Guarantees
 ///

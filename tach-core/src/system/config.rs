@@ -135,7 +135,7 @@ impl Config {
     /// ```
     /// use tach_core::Config;
     ///
-    /// // A launcher that was started by a trusted program alone.
+    /// // A launcher that only a trusted program starts.
     /// Config::new().trust_environment().install()?;
     /// # Ok::<(), tach_core::Error>(())
     /// ```

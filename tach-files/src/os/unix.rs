@@ -49,7 +49,7 @@ cfg_if! {
 pub(crate) struct Handle(pub(crate) OwnedFd);
 
 impl Handle {
-    /// Opens one folder after another, since `O_NOFOLLOW` applies to the last part of a path alone.
+    /// Opens one folder after another, since `O_NOFOLLOW` applies only to the last part of a path.
     pub(crate) fn open(path: &Path, makes: Option<u32>) -> io::Result<Self> {
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = open("/", flags, Mode::empty())?;

@@ -6,8 +6,8 @@ pub(super) use tach_sinks::adapter::{BATCH, KEPT};
 use crate::level::Level;
 use crate::stats::{Dropped, Happened};
 
-/// Whole events, of which a first part may have been written already. Parts of spans, durations,
-/// and events of a process that has ended have no level.
+/// Whole events. A first part of them may have been written already. Parts of spans, durations, and
+/// events of a process that has ended have no level.
 pub(super) type Batch = tach_sinks::adapter::Batch<Option<Level>>;
 
 /// Returns events as dropped.

@@ -1,6 +1,6 @@
 //! Kinds of sinks: the parameter of [`Sink`](crate::Sink).
 //!
-//! A method exists where it can work: [`Sink::rotate`](crate::Sink::rotate) for a file alone, and
+//! A method exists where it can work: [`Sink::rotate`](crate::Sink::rotate) only for a file, and
 //! [`Sink::format`](crate::Sink::format) where the receiver reads any format. Programs seldom name
 //! a kind: [`Builder::sink`](crate::Builder::sink) takes all of them.
 //!

@@ -18,7 +18,7 @@ pub(crate) struct Known {
     pub(crate) written: Option<u64>,
     /// The sink's key, if the sink is from a configuration file.
     pub(crate) place: Option<String>,
-    /// Whether the sink takes records alone.
+    /// Whether the sink takes only records.
     pub(crate) is_of_records: bool,
     pub(crate) file: Option<KnownFile>,
 }

@@ -85,7 +85,7 @@ impl Sink {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     ///
-    /// Two collectors, one of them for spans alone:
+    /// Two collectors, one of them only for spans:
     ///
     /// ```no_run
     /// use tach_pipeline::{Otlp, Pipeline, Signal, Sink};

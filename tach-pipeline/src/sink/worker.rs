@@ -60,7 +60,7 @@ pub(super) struct Worker {
     /// Whether the pipeline has no other sink.
     pub(super) is_alone: bool,
     pub(super) progress: Arc<Progress>,
-    /// Events for this sink alone, which come before others.
+    /// Events only for this sink, which come before others.
     own: Batch,
     /// How many bytes the sink had written when it was found to stall. Room alone does not end a
     /// stall: the sink's thread may have given events up.
@@ -108,7 +108,7 @@ impl Worker {
         &self.reporter
     }
 
-    /// Adds events for this sink alone.
+    /// Adds events only for this sink.
     pub(super) fn add_own(&mut self, events: &Batch) {
         self.own.append(events);
     }
@@ -125,7 +125,7 @@ impl Worker {
         if self.counts.left() < came { count } else { 0 }
     }
 
-    /// Returns how many events for this sink alone were not added yet.
+    /// Returns how many of the events only for this sink were not added yet.
     pub(super) fn own_events(&self) -> u64 {
         self.own.events_left() as u64
     }
@@ -135,7 +135,7 @@ impl Worker {
         Arc::ptr_eq(&self.counts, counts)
     }
 
-    /// Adds the events for this sink alone, which come from a process that has ended or had a
+    /// Adds the events only for this sink, which come from a process that has ended or had a
     /// reserve. Drops them if more than [`AT_END`] waits.
     pub(super) fn pass_own_on(&mut self) {
         let own = mem::replace(&mut self.own, Batch::new());

@@ -21,7 +21,7 @@ pub(crate) fn most_together<S>(_: &S) -> usize {
     usize::MAX
 }
 
-/// Returns `false`: systemd is on Linux alone.
+/// Returns `false`: systemd exists only on Linux.
 pub fn is_journal(_: &impl Stream) -> bool {
     false
 }

@@ -20,7 +20,7 @@ pub struct Local {
 ///
 /// [jiff](jiff::tz::TimeZone::system) finds the zone from the variable `TZ`, or else from the OS's
 /// setting. If it finds none, the timer prints UTC. In a process with privileges that its caller
-/// lacks, the OS's setting alone counts: see [`tach_core::Config::trust_environment`].
+/// lacks, only the OS's setting counts: see [`tach_core::Config::trust_environment`].
 ///
 /// No function of the C library is called. The standard library reads the variable under the lock
 /// that [`set_var`](std::env::set_var) takes, so the read races only with C code that sets

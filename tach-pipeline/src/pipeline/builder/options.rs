@@ -149,9 +149,9 @@ impl Builder {
     /// [filter](Self::filter) refuses. They are written before the next record of the level
     /// `Error`, so that an error comes with the debug records that led to it.
     ///
-    /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
-    /// A [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
-    /// kept: the pipeline's filter alone decides which of them are recorded.
+    /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept. A
+    /// [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
+    /// kept: only the pipeline's filter decides which of them are recorded.
     ///
     /// # Examples
     ///

@@ -101,8 +101,8 @@ impl Builder {
     ///
     /// # The folder
     ///
-    /// Its files have values before [redaction](Self::redact), and are their user's alone. A file
-    /// belongs to the program with its name. tmpfs is best: `/run`, with
+    /// Its files have values before [redaction](Self::redact), and only their user may access them.
+    /// A file belongs to the program with its name. tmpfs is best: `/run`, with
     /// `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir` with `medium: Memory`.
     ///
     /// # Errors
