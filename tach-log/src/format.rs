@@ -36,6 +36,19 @@ use crate::value::{Value, write_plain};
 /// [`write()`](crate::write()) and [`display()`](crate::display()) take a format to a back end of
 /// `log`, and `Sink::format` to `tach-pipeline`.
 ///
+/// # Guarantees
+///
+/// Whoever sends a request may choose the keys and the values that a service logs. So the formats
+/// of this crate write one line for each record: line ends and control characters are escaped. Each
+/// key stands once, with its innermost value. A field whose key is in use gets another, such as
+/// `level_` or `level_2`.
+///
+/// A record has at most 1,024 fields, a key 256 bytes, and a nested value 64 levels, since readers
+/// refuse deeper JSON. What is beyond is cut, and the field `truncated_bytes` counts the bytes that
+/// the record lacks. Formatting takes time in proportion to the record, whatever its keys are. A
+/// value that fails or panics is a note, `<failed to format>` or `<panicked>`, and the fields
+/// behind it stay.
+///
 /// # Examples
 ///
 /// ```

@@ -23,6 +23,17 @@ use crate::lines::Lines;
 ///
 /// A log record reads tach's clock once. `ClockedSpan` has the cost of spans. No allocation.
 ///
+/// # What can go wrong
+///
+/// - A span costs more under tracing-opentelemetry: its layer reads the wall clock for every start,
+///   event and end, also where no time would mean the present. Its `busy_ns` and `idle_ns` come
+///   from `std::time::Instant`.
+/// - That layer reads the clock when a span is created, and starts the span when it is entered. If
+///   the clock is stepped in between and tach has noticed, the start is off by the step, as for a
+///   spawned task that waits.
+/// - The points of metrics, and an event that a `SpanProcessor` adds in `on_start`, have the wall
+///   clock's time. So have the spans of a tracer that other code takes from a provider of its own.
+///
 /// # Examples
 ///
 /// ```
@@ -37,6 +48,27 @@ use crate::lines::Lines;
 /// tracer.start("pay").end();
 /// let spans = exporter.get_finished_spans().unwrap();
 /// assert!(spans[0].start_time <= spans[0].end_time);
+/// ```
+///
+/// The layer of tracing-opentelemetry takes a wrapped tracer, and an appender a wrapped provider:
+///
+/// ```
+/// use opentelemetry::trace::TracerProvider;
+/// use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+/// use opentelemetry_sdk::logs::SdkLoggerProvider;
+/// use opentelemetry_sdk::trace::SdkTracerProvider;
+/// use tach_otel::Clocked;
+/// use tracing_subscriber::layer::SubscriberExt;
+///
+/// let spans = SdkTracerProvider::builder().build();
+/// let tracer = Clocked::new(spans.clone()).tracer("checkout");
+/// let logs = SdkLoggerProvider::builder().build();
+/// let subscriber = tracing_subscriber::registry()
+///     .with(tracing_opentelemetry::layer().with_tracer(tracer))
+///     .with(OpenTelemetryTracingBridge::new(&Clocked::new(logs.clone())));
+/// # drop(subscriber);
+/// # spans.shutdown().unwrap();
+/// # logs.shutdown().unwrap();
 /// ```
 #[derive(Debug, Clone)]
 pub struct Clocked<T, C = SystemClock> {

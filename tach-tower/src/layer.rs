@@ -30,6 +30,14 @@ use crate::stats::Stats;
 /// A request whose budget comes from an outer layer of the same task ends with that layer, which
 /// counts it. The inner one counts a request that it ended by a limit of its own.
 ///
+/// # Clocks
+///
+/// A `tokio::time::Sleep` ends a call that waits, as with tower's `Timeout`.
+/// [`Budget::remaining`](crate::Budget::remaining) reads tach's clock, because a budget also works
+/// without a runtime. With tokio's paused time, requests, bodies and `enforce` end as they do in
+/// real time, and only `remaining` stands still: `ManualClock::during` of tach-core puts a clock in
+/// place that a test moves by hand.
+///
 /// # Examples
 ///
 /// ```
@@ -77,8 +85,8 @@ impl<K> BudgetLayer<K> {
 
     /// Ends the responses' bodies that something limits, at the latest after `grace`: for a service
     /// that stops. A stream of events with keep-alive messages would hold its connection open, and
-    /// a graceful shutdown waits for connections. The first call counts. gRPC's clients get the status
-    /// 14, `UNAVAILABLE`.
+    /// a graceful shutdown waits for connections. The first call counts. gRPC's clients get the
+    /// status 14, `UNAVAILABLE`.
     ///
     /// # Examples
     ///

@@ -29,6 +29,11 @@ impl BudgetLayer<ServerSide> {
     /// The budget begins with the call. Time before it counts if the request's extensions hold a
     /// budget, such as one of [`Budget::since`](crate::Budget::since).
     ///
+    /// The layer needs no type of tonic, and works also with gRPC-Web, inside and outside of
+    /// tonic-web's layer. tonic's own server enforces `grpc-timeout` too, and answers `CANCELLED`.
+    /// Its timer starts after the layer's, so the layer answers first, unless the handler blocks
+    /// its thread past the budget's end.
+    ///
     /// # Examples
     ///
     /// ```

@@ -55,14 +55,6 @@
 //! filter, `EventTime::new(vec![a.boxed(), b.boxed()])` loses no event, where `a.and_then(b)`
 //! loses those that only `a`'s filter wants (see [`EventTime`]).
 //!
-//! # Why
-//!
-//! - Formatting a timestamp costs more than reading the clock. These timers keep the last text
-//!   for each thread, and write only the digits that have changed.
-//! - The number of digits never varies, so lines stay aligned and sort by time.
-//! - Local time works in programs with several threads, and needs no `unsafe`.
-//! - The busy and idle times of spans have a clock that a test can replace.
-//!
 //! # What can go wrong
 //!
 //! - If the wall clock is set back, later lines have earlier times. With an
@@ -75,13 +67,6 @@
 //!   can't write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)).
 //!   tach-log's `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
 //! - [`Local`](const@Local) prints UTC if the system's zone can't be found.
-//!
-//! # The time that a timer prints
-//!
-//! A timer prints the [event time](tach_core::event_time) of its thread if there is one, or else
-//! the time of its clock. [`Timer::with_clock`] replaces the system's clock, for instance with a
-//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. A timer never
-//! fails, since a layer may lose the event if its timer does.
 //!
 //! # Features
 //!

@@ -16,6 +16,12 @@ use self::sealed::{Digits, Format};
 /// and the constructors of `Strftime` create others. The type of a timer names its format:
 /// `Timer<Utc>`.
 ///
+/// A timer prints the [event time](tach_core::event_time) of its thread if there is one, or else
+/// the time of its clock. [`with_clock`](Self::with_clock) replaces the system's clock, for
+/// instance with a `ManualClock` in a test that compares whole lines. A timer never fails, since a
+/// layer may lose the event if its timer does. It keeps the last text for each thread, and writes
+/// only the digits that have changed.
+///
 /// # Examples
 ///
 /// ```
