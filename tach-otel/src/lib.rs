@@ -45,7 +45,7 @@
 //!
 //! # Given times
 //!
-//! Times that your code gives are kept, with [three exceptions](ClockedSpan#given-times). By one of
+//! Times that your code gives are kept, with [few exceptions](ClockedSpan#given-times). By one of
 //! them a step bends no span of `global::tracer`, `SpanRef` (the span in a `Context`) and
 //! tracing-opentelemetry, which read the wall clock and give its time.
 //!
