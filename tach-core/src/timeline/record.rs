@@ -377,9 +377,8 @@ fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate,
         return (natural.rate, natural.start_ns);
     }
     // Connect the two known points. Over a short gap the slope may be far off: limit it to between
-    // half and twice the natural rate, so that intervals across the gap stay plausible, and let the
-    // main line correct the rest. If the clock was stopped or set back (a suspend), there is no
-    // lower limit.
+    // half and twice the natural rate, and let the main line correct the rest. If the clock was
+    // stopped or set back (a suspend), there is no lower limit.
     let slope = Rate::from_slope(truth_ns.saturating_sub(natural.start_ns), ticks);
     let slowest = if finding == Finding::Stepped { 0 } else { natural.rate.q48() / 2 };
     let fastest = natural.rate.q48().saturating_mul(2);
