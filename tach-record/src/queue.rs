@@ -210,8 +210,8 @@ impl Sender {
         let is_outside = queue.is_in_file() && !producer.is_in_file();
         if is_large || is_outside {
             queue.links.change(|links| {
-                let ends = small.take();
-                if !is_outside || ends.producer.is_in_file() {
+                let ends = if is_outside { small.take_kept() } else { Some(small.take()) };
+                if let Some(ends) = ends {
                     ends.producer.belongs_to(queue.number, *next_ring, queue.thread.parts());
                     *next_ring += 1;
                     change_ring(producer, links, ends);
@@ -491,14 +491,15 @@ impl Queue {
 
 impl Taken {
     /// Calls `each` with the number of each ring in a file, and the count of its words in the first
-    /// `bytes` bytes of `of` and before. `None` stands for a ring whose file is of no use any more.
+    /// `bytes` bytes of `of` and before. `None` stands for bytes that are in no file, or in one that
+    /// is of no use any more.
     pub fn positions(of: &VecDeque<Self>, bytes: usize, mut each: impl FnMut(Option<(u32, u64)>)) {
         let mut bytes = bytes;
         for Self { length, held, .. } in of {
             let rest = length.saturating_sub(bytes);
             let is_reached = bytes > 0 || *length == 0;
-            if let Some(held) = held.as_ref().filter(|_| is_reached) {
-                each(held.position(rest));
+            if is_reached {
+                each(held.as_ref().and_then(|held| held.position(rest)));
             }
             if rest > 0 {
                 return;

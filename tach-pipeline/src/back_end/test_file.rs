@@ -38,6 +38,8 @@ impl RingFile for TestFile {
         true
     }
 
+    fn has_no_room(&self) {}
+
     fn new_queue(&self) -> u64 {
         0
     }

@@ -14,6 +14,9 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
     /// take all entries, one of them may be free soon.
     fn has_ring(&self, length: usize) -> bool;
 
+    /// Counts a ring that is in memory alone, since the file had no room.
+    fn has_no_room(&self);
+
     /// Returns a number for a queue.
     fn new_queue(&self) -> u64;
 
@@ -29,7 +32,7 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
 pub(crate) mod tests {
     #![expect(unsafe_code, reason = "maps memory of its own")]
 
-    use core::sync::atomic::{AtomicU64, Ordering};
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use std::sync::Arc;
 
     use memmap2::{MmapMut, MmapRaw};
@@ -41,9 +44,13 @@ pub(crate) mod tests {
     #[derive(Default)]
     pub(crate) struct TestFile {
         pub(crate) dropped: AtomicU64,
+        pub(crate) is_full: AtomicBool,
+        /// How many files were there before.
+        pub(crate) replaced: Arc<AtomicU64>,
     }
 
-    struct TestPart;
+    /// The file, and how many there were when it had the ring.
+    struct TestPart(Arc<AtomicU64>, u64);
 
     impl TestFile {
         /// Returns a file as a queue sees it.
@@ -54,9 +61,16 @@ pub(crate) mod tests {
 
     impl RingFile for TestFile {
         fn ring(&self, length: usize) -> Option<RingMemory> {
+            // ORDERING: Relaxed: one thread.
+            if self.is_full.load(Ordering::Relaxed) {
+                return None;
+            }
             let length = length.next_multiple_of(4096);
             let memory = Arc::new(MmapRaw::from(MmapMut::map_anon(length).unwrap()));
-            let (start, part) = (memory.as_mut_ptr(), Box::new(TestPart));
+            // ORDERING: Relaxed: one thread.
+            let before = self.replaced.load(Ordering::Relaxed);
+            let part = Box::new(TestPart(Arc::clone(&self.replaced), before));
+            let start = memory.as_mut_ptr();
             // SAFETY: the mapping is the ring's alone, and so many bytes long.
             Some(unsafe { RingMemory::new(start, length, memory, part) })
         }
@@ -64,6 +78,8 @@ pub(crate) mod tests {
         fn has_ring(&self, _: usize) -> bool {
             true
         }
+
+        fn has_no_room(&self) {}
 
         fn new_queue(&self) -> u64 {
             0
@@ -79,7 +95,8 @@ pub(crate) mod tests {
 
     impl Part for TestPart {
         fn number(&self) -> Option<u32> {
-            Some(0)
+            // ORDERING: Relaxed: one thread.
+            (self.0.load(Ordering::Relaxed) == self.1).then_some(0)
         }
 
         fn belongs_to(&self, _: u64, _: u64, _: (u64, &str)) {}

@@ -1,6 +1,7 @@
 //! Rings for the queues of one pipeline. A thread that needs more room takes a ring, and the back
 //! end returns the ring after it was read.
 
+use core::iter;
 use std::sync::Arc;
 
 use super::file::RingFile;
@@ -72,7 +73,8 @@ impl Pool {
     /// Returns a ring for one record of `bytes` bytes, longer than all others, if rings are in a
     /// file.
     pub(super) fn long(&self, bytes: usize) -> Option<Ends> {
-        self.file.as_ref().map(|file| new(bytes, Some(file)))
+        let file = self.file.as_ref();
+        file.is_some().then(|| in_file(bytes, file).unwrap_or_else(|| in_memory(bytes, file)))
     }
 
     /// Returns how many bytes a queue may hold.
@@ -118,12 +120,18 @@ fn is_for(bytes: usize, capacity: usize) -> bool {
     (bytes..bytes + PAGE).contains(&capacity)
 }
 
-/// Creates a ring, in a file if that has room.
-fn new(bytes: usize, file: Option<&Arc<dyn RingFile>>) -> Ends {
-    let (producer, consumer) = match file.and_then(|file| file.ring(bytes + OVERHEAD)) {
-        Some(memory) => ring_in(memory),
-        None => ring(bytes),
-    };
+/// Creates a ring in a file, if there is one and it has room.
+fn in_file(bytes: usize, file: Option<&Arc<dyn RingFile>>) -> Option<Ends> {
+    let (producer, consumer) = ring_in(file?.ring(bytes + OVERHEAD)?);
+    Some(Ends { producer, consumer })
+}
+
+/// Creates a ring in memory alone.
+fn in_memory(bytes: usize, file: Option<&Arc<dyn RingFile>>) -> Ends {
+    if let Some(file) = file {
+        file.has_no_room();
+    }
+    let (producer, consumer) = ring(bytes);
     Ends { producer, consumer }
 }
 
@@ -138,11 +146,19 @@ impl Rings {
     }
 
     pub(super) fn take(&self) -> Ends {
+        self.take_kept().unwrap_or_else(|| in_memory(self.bytes, self.file.as_ref()))
+    }
+
+    /// Returns an unused ring or one of the file, or `None` if there is neither.
+    pub(super) fn take_kept(&self) -> Option<Ends> {
+        let file = self.file.as_ref();
         let mut unused = self.unused.lock();
-        let ends = unused.rings.pop();
+        // Another file may have taken the place of the one that an unused ring is in.
+        let is_of_use = |ends: &Ends| file.is_none() || ends.producer.is_in_file();
+        let ends = iter::from_fn(|| unused.rings.pop()).find(is_of_use);
         unused.fewest = unused.fewest.min(unused.rings.len());
         drop(unused);
-        ends.unwrap_or_else(|| new(self.bytes, self.file.as_ref()))
+        ends.or_else(|| in_file(self.bytes, file))
     }
 
     fn trim(&self) {

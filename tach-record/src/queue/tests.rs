@@ -1,4 +1,5 @@
 use core::cell::RefCell;
+use core::sync::atomic::Ordering;
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
@@ -8,6 +9,7 @@ use super::*;
 use crate::frame::MaybeStatic;
 use crate::frame::{Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
+use crate::queue::file::RingFile;
 use crate::queue::file::tests::TestFile;
 
 fn pool(capacity: usize) -> Arc<Pool> {
@@ -334,4 +336,36 @@ fn a_held_ring_keeps_its_records_when_there_is_no_room() {
     queue.free_held(&mut held, usize::MAX);
     push(&mut sender, &longer, WhenFull::DropOldest);
     assert_eq!(take(&mut held), [longer.written()]);
+}
+
+/// The file had no room, or another one has taken its place.
+#[test]
+fn a_thread_outside_of_the_file_goes_on_in_it_as_soon_as_there_is_room() {
+    for is_replaced in [false, true] {
+        let file = Arc::new(TestFile::default());
+        // ORDERING: Relaxed: one thread.
+        let set_full = |is_full| file.is_full.store(is_full, Ordering::Relaxed);
+        set_full(!is_replaced);
+        let rings: Arc<dyn RingFile> = Arc::<TestFile>::clone(&file);
+        let pool = Arc::new(Pool::new(256 * 1024, Some(&rings)));
+        pool.give_back(pool.small.take());
+        let mut sender = Sender::new(&pool, ThisThread::default(), false);
+        pool.give_back(pool.small.take());
+        file.replaced.fetch_add(u64::from(is_replaced), Ordering::Relaxed);
+        let queue = Arc::clone(sender.queue());
+        let one = record(1, 100);
+        push(&mut sender, &one, WhenFull::Block);
+        let (mut held, mut positions) = (VecDeque::new(), Vec::new());
+        taken(&queue);
+        queue.take_held(&mut held);
+        Taken::positions(&held, one.written().len(), |position| positions.push(position));
+        assert_eq!(positions, [None], "the back end sees it");
+        if !is_replaced {
+            sender.shrink();
+            assert!(!sender.producer.is_in_file());
+            set_full(false);
+        }
+        sender.shrink();
+        assert!(sender.producer.is_in_file());
+    }
 }

@@ -120,6 +120,10 @@ impl RingFile for Current {
         self.with(|store| Some(store.has_ring(length))).unwrap_or(true)
     }
 
+    fn has_no_room(&self) {
+        self.with(|store| store.has_no_room());
+    }
+
     fn new_queue(&self) -> u64 {
         // ORDERING: Relaxed: only the number counts.
         self.queues.fetch_add(1, Ordering::Relaxed)

@@ -97,7 +97,7 @@ impl Builder {
     /// - More than four files that wait: the oldest are counted.
     /// - Memory that the program overwrites, and children that share memory (`CLONE_VM`).
     /// - A file that somebody deletes or cuts: another file follows, without what the flight
-    ///   recorder had kept.
+    ///   recorder had kept, and without the next record of each thread.
     ///
     /// # The folder
     ///

@@ -75,11 +75,7 @@ impl Store {
     /// Returns memory for a ring of at least `length` bytes.
     pub(crate) fn ring(self: &Arc<Self>, length: usize) -> Option<RingMemory> {
         let length = length.next_multiple_of(PAGE);
-        let Some(free) = self.take(length) else {
-            let _one_thread = self.room.lock();
-            self.memory.set(head::OUTSIDE, self.memory.get(head::OUTSIDE) + 1);
-            return None;
-        };
+        let free = self.take(length)?;
         let part = RingPart { store: Arc::clone(self), free };
         Some(self.memory.ring(free.start, free.length, Box::new(part)))
     }
@@ -89,6 +85,12 @@ impl Store {
         let room = self.room.lock();
         let has_entry = usize::try_from(room.rings).is_ok_and(|rings| rings < RINGS);
         has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
+    }
+
+    /// Counts a ring that found no room.
+    pub(crate) fn has_no_room(&self) {
+        let _one_thread = self.room.lock();
+        self.memory.set(head::OUTSIDE, self.memory.get(head::OUTSIDE) + 1);
     }
 
     /// Notes how many records calls have lost in all. An earlier number may come later.
