@@ -119,11 +119,10 @@ pub trait Receiver {
     /// Returns the time.
     fn now(&self) -> UnixTime;
 
-    /// Calls `each` with the number of each ring in the file, and how many of all words ever
-    /// written to the ring were passed on.
-    fn positions(&mut self, each: &mut dyn FnMut(u32, u64));
+    /// Marks what was passed on.
+    fn mark(&mut self);
 
-    /// Frees the words before the last [positions](Self::positions).
+    /// Frees the room of what was passed on before the last [mark](Self::mark).
     fn free(&mut self);
 
     /// Returns how many lost records the log states, less the repeats that it does not state yet.

@@ -26,7 +26,7 @@ pub use self::held::Taken;
 use self::links::{Link, Links};
 use self::long::{LONG, Long};
 use self::pool::{Ends, Pool};
-use self::ring::{Consumer, Producer};
+use self::ring::{Consumer, Held, Producer};
 pub(crate) use self::wait::Wait;
 pub use self::when_full::WhenFull;
 use crate::frame::{self, Buffer, ThisThread};
@@ -490,22 +490,9 @@ impl Queue {
 }
 
 impl Taken {
-    /// Calls `each` with the number of each ring in a file, and the count of its words in the first
-    /// `bytes` bytes of `of` and before. `None` stands for bytes that are in no file, or in one that
-    /// is of no use any more.
-    pub fn positions(of: &VecDeque<Self>, bytes: usize, mut each: impl FnMut(Option<(u32, u64)>)) {
-        let mut bytes = bytes;
-        for Self { length, held, .. } in of {
-            let rest = length.saturating_sub(bytes);
-            let is_reached = bytes > 0 || *length == 0;
-            if is_reached {
-                each(held.as_ref().and_then(|held| held.position(rest)));
-            }
-            if rest > 0 {
-                return;
-            }
-            bytes -= length;
-        }
+    /// Returns whether the bytes are in a file that is of use.
+    pub fn is_in_file(&self) -> bool {
+        self.held.as_ref().is_some_and(Held::is_in_file)
     }
 }
 

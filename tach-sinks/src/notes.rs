@@ -23,9 +23,8 @@ pub trait Notes: Send + Sync {
     /// Notes that all events were sent that the thread has taken.
     fn sent(&self, lane: usize);
 
-    /// Notes that bytes are about to be written to a regular file. Nothing else waits for it if
-    /// they are the last.
-    fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target);
+    /// Notes that `length` bytes are about to be written to a regular file.
+    fn writes(&self, lane: usize, length: usize, to: Target);
 }
 
 /// A sink, as a file knows it that keeps what the sink has not written.
@@ -33,8 +32,6 @@ pub trait Notes: Send + Sync {
 pub struct Named {
     /// The name by which messages call the sink. Two sinks of a pipeline have different names.
     pub name: String,
-    /// Whether the sink is a regular file.
-    pub is_file: bool,
     /// Whether the sink is a collector.
     pub is_remote: bool,
 }

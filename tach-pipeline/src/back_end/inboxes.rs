@@ -169,13 +169,13 @@ impl Inboxes {
         false
     }
 
-    /// Calls `each` with the position of each ring in a file up to which records were passed on.
-    pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
-        self.awake.iter_mut().for_each(|inbox| inbox.positions(&mut each));
+    /// Marks the records in a file that were passed on.
+    pub(crate) fn mark(&mut self) {
+        self.awake.iter_mut().for_each(Inbox::mark);
     }
 
-    /// Frees the room of the records before the last [positions](Self::positions). Call after these
-    /// positions count.
+    /// Frees the room of the records before the last [mark](Self::mark). Call after all sinks have
+    /// written them.
     pub(crate) fn free(&mut self) {
         self.awake.iter_mut().for_each(Inbox::free);
     }
@@ -355,24 +355,18 @@ impl Inbox {
         self.asleep.is_some_and(|since| start.saturating_duration_since(since) < SETTLED)
     }
 
-    /// Calls `each` with the position of each ring in a file up to which records were passed on.
-    /// Call before a commit of these positions.
-    pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
+    /// Marks the bytes that were passed on.
+    pub(crate) fn mark(&mut self) {
         if !self.held.is_empty() {
             let (of_bytes, of_held) = self.removed;
             let passed_on = of_bytes + (self.done - self.start) as u64;
             self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
-            let mut is_lost = false;
-            Taken::positions(&self.held, self.committing, |position| match position {
-                Some((number, position)) => each(number, position),
-                None => is_lost = true,
-            });
-            // The next record of the thread makes it go on in the new file.
-            let _is_new = is_lost && self.fall_asleep();
+            // The next record of the thread makes it look for a place in the file again.
+            let _is_new = !self.held.iter().all(Taken::is_in_file) && self.fall_asleep();
         }
     }
 
-    /// Frees the bytes before the last [positions](Self::positions), which count now.
+    /// Frees the bytes before the last [mark](Self::mark).
     pub(crate) fn free(&mut self) {
         // What came since then may be all that is held.
         let bytes = mem::take(&mut self.committing);

@@ -22,8 +22,8 @@ impl Receiver for Kept<'_> {
         self.shared.now()
     }
 
-    fn positions(&mut self, each: &mut dyn FnMut(u32, u64)) {
-        self.inboxes.positions(each);
+    fn mark(&mut self) {
+        self.inboxes.mark();
     }
 
     fn free(&mut self) {

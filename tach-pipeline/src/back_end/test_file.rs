@@ -53,8 +53,8 @@ impl RingFile for TestFile {
 }
 
 impl Part for TestPart {
-    fn number(&self) -> Option<u32> {
-        Some(0)
+    fn is_of_use(&self) -> bool {
+        true
     }
 
     fn belongs_to(&self, _: u64, _: u64, _: (u64, &str)) {}

@@ -94,9 +94,9 @@ pub(crate) mod tests {
     }
 
     impl Part for TestPart {
-        fn number(&self) -> Option<u32> {
+        fn is_of_use(&self) -> bool {
             // ORDERING: Relaxed: one thread.
-            (self.0.load(Ordering::Relaxed) == self.1).then_some(0)
+            self.0.load(Ordering::Relaxed) == self.1
         }
 
         fn belongs_to(&self, _: u64, _: u64, _: (u64, &str)) {}

@@ -34,8 +34,8 @@ struct Ring {
 
 /// The part of a file that the memory of a ring is. Returns it to the file when it is dropped.
 pub trait Part: Send + Sync {
-    /// Returns the number of the part, or `None` if the file is of no use any more.
-    fn number(&self) -> Option<u32>;
+    /// Returns whether the file is still of use.
+    fn is_of_use(&self) -> bool;
 
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
     /// thread.
@@ -69,6 +69,11 @@ impl RingMemory {
 }
 
 impl Ring {
+    /// Returns whether the ring is in a file that is of use.
+    fn is_in_file(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.is_of_use())
+    }
+
     /// The number of words ever written. The count may wrap around.
     #[inline]
     fn written(&self) -> Count<'_> {
@@ -139,7 +144,7 @@ impl Producer {
 
     /// Returns whether the ring is in a file that is of use.
     pub(super) fn is_in_file(&self) -> bool {
-        self.ring.part.as_ref().is_some_and(|part| part.number().is_some())
+        self.ring.is_in_file()
     }
 
     /// Returns whether the ring is in a file that is of no use any more. Whoever cut it has reset
@@ -147,7 +152,7 @@ impl Producer {
     /// a file was cut, so impossible counts do too.
     pub(super) fn is_lost(&self) -> bool {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
-        let is_of_no_use = self.ring.part.as_ref().is_some_and(|part| part.number().is_none());
+        let is_of_no_use = self.ring.part.is_some() && !self.ring.is_in_file();
         is_of_no_use || waiting > self.ring.words.len()
     }
 
@@ -309,11 +314,9 @@ impl Consumer {
 }
 
 impl Held {
-    /// Returns the number of the ring's part of the file, and the count of words up to `rest` bytes
-    /// before the end.
-    pub(super) fn position(&self, rest: usize) -> Option<(u32, u64)> {
-        let part = self.ring.part.as_ref()?;
-        Some((part.number()?, self.end.wrapping_sub(rest / WORD) as u64))
+    /// Returns whether the words are in a file that is of use.
+    pub(super) fn is_in_file(&self) -> bool {
+        self.ring.is_in_file()
     }
 
     /// Frees the words up to `rest` bytes before the end.

@@ -19,10 +19,9 @@ impl<O: Owner> Output<O> {
         if let Some(file) = receiver.file().filter(|file| file.is_regular()) {
             // Include the part of an event that the previous write may have left in the file.
             let part = batch.part();
-            let bytes = &batch.bytes()[batch.written() - part..][..part + length];
-            let (is_last, mut to) = (batch.left() == length, file.known_target());
+            let mut to = file.known_target();
             to.length = to.length.saturating_sub(part as u64);
-            notes.writes(*lane, bytes, is_last, to);
+            notes.writes(*lane, part + length, to);
         }
     }
 

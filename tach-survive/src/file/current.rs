@@ -160,8 +160,8 @@ impl Notes for Current {
         self.with(|store| store.sent(lane));
     }
 
-    fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target) {
-        self.with(|store| store.writes(lane, bytes, is_last, to));
+    fn writes(&self, lane: usize, length: usize, to: Target) {
+        self.with(|store| store.writes(lane, length, to));
     }
 }
 

@@ -174,17 +174,14 @@ impl Dead {
         Image::read(self.memory.bytes()).map_err(io::Error::from)
     }
 
-    /// Makes the table count if the write to the only sink has happened, and cuts a half of a line
-    /// off each file.
+    /// Cuts a half of a line off each file.
     fn settle(&self, to: &mut [OpenSink<'_>]) -> io::Result<()> {
         let image = self.image()?;
         let lanes = image.lanes().unwrap_or_default();
         for Lane { write, .. } in lanes {
             // Look in every file: the path may be spelled differently than before the crash.
             for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
-                if written::has_happened(&write, file)? {
-                    self.store(head::CURRENT, write.table.unwrap_or(0))?;
-                }
+                written::cut_half(&write, file)?;
             }
         }
         Ok(())

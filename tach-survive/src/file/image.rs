@@ -16,7 +16,7 @@ use tach_core::adapter::utf8;
 pub(super) use self::foreign::{Foreign, foreign};
 pub(super) use self::lanes::{Batch, Lane, Write};
 pub(super) use self::left::{Left, Ring};
-use super::layout::{FIXED, MAGIC, MOST_BYTES, VERSION, head, table};
+use super::layout::{FIXED, MAGIC, MOST_BYTES, VERSION, head};
 use super::owner::Owner;
 
 const WORD: usize = size_of::<u64>();
@@ -120,17 +120,10 @@ impl<'a> Image<'a> {
         self.word(head::RESERVED)
     }
 
-    /// Returns whether the table counts.
-    fn counts_table(&self) -> bool {
-        let number = self.word(table::NUMBER);
-        number != 0 && number == self.word(head::CURRENT)
-    }
-
     /// Returns how many records are lost that the log does not state. A scrambled file has any
     /// number.
     pub(super) fn lost(&self) -> u64 {
-        let sinks = if self.counts_table() { table::LOST } else { head::SINKS_LOST };
-        let lost = self.word(head::LOST).wrapping_add(self.word(sinks));
+        let lost = self.word(head::LOST).wrapping_add(self.word(head::SINKS_LOST));
         // A call may not have added what the log states already.
         if lost > u64::MAX / 2 { 0 } else { lost }
     }

@@ -43,11 +43,8 @@ pub(super) struct FileKeeper {
     current: Arc<Current>,
     dead: DeadFiles,
     report: Box<OnFault>,
-    /// Whether the only sink is a regular file, and whether all are collectors.
-    is_alone: bool,
+    /// Whether all sinks are collectors.
     are_remote: bool,
-    /// For each ring, how many of its words were passed on.
-    positions: Vec<u64>,
     held: Option<Held>,
     /// How many events had come for each sink before the records that are held, and how many had
     /// been dropped and refused by then.
@@ -80,11 +77,9 @@ impl FileKeeper {
     ) -> Self {
         Self {
             current: Arc::clone(current),
-            is_alone: matches!(&lanes[..], [lane] if lane.is_file),
             are_remote: lanes.iter().all(|lane| lane.is_remote),
             dead: DeadFiles::new(dead, lanes),
             report,
-            positions: Vec::new(),
             held: None,
             came: Vec::new(),
             unreported: 0,
@@ -179,29 +174,15 @@ impl Keeper for FileKeeper {
             (self.report)(&Fault::NotKept(error));
         }
         if renewed.unwrap_or(true) {
-            self.positions.clear();
             self.held = None;
         }
         if self.held.is_some() {
             return;
         }
-        let Self { current, dead, positions, is_alone, .. } = self;
-        to.positions(&mut |number, position| {
-            let Ok(at) = usize::try_from(number) else { return };
-            if positions.len() <= at {
-                positions.resize(at + 1, 0);
-            }
-            positions[at] = position;
-        });
+        to.mark();
+        self.dead.mark();
+        self.current.with(|store| store.line());
         let stated = to.stated().wrapping_add(self.lost[1]);
-        let lost = self.sinks_lost.wrapping_sub(stated);
-        dead.mark();
-        current.with(|store| {
-            store.line();
-            if *is_alone {
-                store.prepare(positions, lost);
-            }
-        });
         self.held = Some(Held { since: Instant::now(), came: false, stated });
     }
 

@@ -1,12 +1,11 @@
 //! Where things are in the file. All numbers are words of 64 bits in the order of the machine.
 //!
 //! ```text
-//! head | lines of the clock | sinks | table | rings | static values | heap
+//! head | lines of the clock | sinks | rings | static values | heap
 //!     | rings, batches of collectors and the items of the flight recorder...
 //! ```
 //!
-//! Each ring says how many of its words were passed on. The [table](table) says how many are passed
-//! on if the last write to the only regular file has happened.
+//! Each ring says how many of its words were passed on.
 
 use tach_record::queue::ring::OVERHEAD;
 pub(super) use tach_sinks::adapter::LANES;
@@ -15,7 +14,7 @@ pub(super) use tach_sinks::adapter::LANES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Changes with every change of this layout, of the records and of their tags. The upper half is
 /// the room for the counts of a ring, which differs between processors.
-pub(super) const VERSION: u64 = 9 | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 0xA | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;
@@ -39,9 +38,6 @@ pub(super) mod head {
     pub(crate) const PROCESS: usize = 24;
     /// The Unix time in ns at which the pipeline was built.
     pub(crate) const STARTED: usize = 32;
-    /// The number of the table that counts, since its write has happened. Stored by a later
-    /// process.
-    pub(crate) const CURRENT: usize = 40;
     /// How many entries of rings are valid.
     pub(crate) const RINGS: usize = 48;
     /// How many records calls have lost.
@@ -84,7 +80,7 @@ pub(super) mod head {
 /// Words of a sink.
 pub(super) mod lane {
     pub(crate) const AT: usize = super::PAGE;
-    pub(crate) const SIZE: usize = 80;
+    pub(crate) const SIZE: usize = 64;
     /// A number for the name.
     pub(crate) const HASH: usize = 0;
     /// Where the batch of a collector is in the file, and its capacity. Zero for any other sink.
@@ -92,16 +88,12 @@ pub(super) mod lane {
     pub(crate) const CAPACITY: usize = 16;
     /// How many [bytes and events](batch) the batch has.
     pub(crate) const BATCH: usize = 24;
-    /// The last write to a regular file that was begun: how many bytes, or zero if there is none,
-    /// and a number for them.
+    /// The last write to a regular file that was begun: how many bytes, or zero if there is none.
     pub(crate) const BYTES: usize = 32;
-    pub(crate) const SUM: usize = 40;
-    /// The number of the table that counts if the write has happened, or zero if none does.
-    pub(crate) const TABLE: usize = 48;
     /// The file, and a lower bound of its length before the write.
-    pub(crate) const DEVICE: usize = 56;
-    pub(crate) const FILE: usize = 64;
-    pub(crate) const LENGTH: usize = 72;
+    pub(crate) const DEVICE: usize = 40;
+    pub(crate) const FILE: usize = 48;
+    pub(crate) const LENGTH: usize = 56;
 
     /// Returns where the words of a sink are.
     pub(crate) const fn of(number: usize) -> usize {
@@ -121,21 +113,9 @@ pub(super) mod line {
     pub(crate) const BYTES: usize = 32;
 }
 
-/// Words of the table.
-pub(super) mod table {
-    /// The number of the table. Zero while it is written.
-    pub(crate) const NUMBER: usize = super::lane::AT + super::PAGE;
-    /// How many events are [lost](super::head::SINKS_LOST).
-    pub(crate) const LOST: usize = NUMBER + 8;
-    /// How many positions follow, one for each ring: how many of its words were passed on.
-    pub(crate) const RINGS: usize = NUMBER + 16;
-    pub(crate) const POSITIONS: usize = NUMBER + 24;
-    pub(crate) const END: usize = POSITIONS + 8 * super::RINGS;
-}
-
 /// Words of a ring's entry.
 pub(super) mod ring {
-    pub(crate) const AT: usize = super::table::END;
+    pub(crate) const AT: usize = super::lane::AT + super::PAGE;
     pub(crate) const BYTES: usize = NAME + MOST_NAME;
     pub(crate) const START: usize = 0;
     pub(crate) const LENGTH: usize = 8;
@@ -183,17 +163,12 @@ pub(super) const HEAP_AT: usize = Kind::AT + 8 * (TEXTS + PLACES + CALLSITES);
 pub(super) const FIXED: usize = (HEAP_AT + HEAP).next_multiple_of(PAGE);
 
 const _: () = assert!(line::AT + line::COUNT * line::BYTES <= lane::AT);
-const _: () = assert!(lane::of(LANES) <= table::NUMBER);
+const _: () = assert!(lane::of(LANES) <= ring::AT);
 const _: () = assert!(head::NAME + head::MOST_NAME <= head::RECORDED_AGE);
 const _: () = assert!(head::RECORDED_END + 8 <= line::AT);
 
 /// Returns a number for bytes. Finds damage, not malice.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
-    continued(bytes.len() as u64, bytes)
-}
-
-/// Continues a number, which begins with the length of all bytes, with whole words or the last bytes.
-pub(super) fn continued(sum: u64, bytes: &[u8]) -> u64 {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -201,7 +176,7 @@ pub(super) fn continued(sum: u64, bytes: &[u8]) -> u64 {
     };
     let mixed =
         |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-    bytes.chunks(8).map(word).fold(sum, mixed)
+    bytes.chunks(8).map(word).fold(bytes.len() as u64, mixed)
 }
 
 /// Returns the entry of a value.

@@ -57,10 +57,8 @@ impl Store {
         let name = format!("tach-pipeline-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
-        let named = ["app.log", "http"].map(|name| {
-            let (name, is_remote) = (name.to_owned(), name == "http");
-            Named { name, is_file: !is_remote, is_remote }
-        });
+        let named = ["app.log", "http"]
+            .map(|name| Named { name: name.to_owned(), is_remote: name == "http" });
         let store = Self::new(&folder, &named).unwrap();
         assert!(super::texts::register(&store));
         (store, path)

@@ -6,51 +6,47 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use tach_files::Entry;
 
 use super::image::Write;
-use super::layout;
 use tach_sinks::adapter::LogFile;
 
-/// The longest write that is read again. A longer one comes twice.
+/// The longest write of which a half is looked for.
 const MOST: u64 = 64 * 1024 * 1024;
-/// How much of a write is in memory at once. Whole words, for the sum.
+/// How much of a write is in memory at once.
 const PIECE: u64 = 64 * 1024;
 
-/// Returns whether a write has happened whole. If the file ends with a half of it, cuts the half of
-/// a line off, unless other processes write the file.
+/// Cuts a half of a line off a file that ends with a half of a write, unless other processes write
+/// the file. The whole lines of the write stay, and come again.
 ///
 /// # Errors
 ///
 /// If the file can't be read or cut.
-pub(super) fn has_happened(write: &Write, file: &mut LogFile) -> io::Result<bool> {
+pub(super) fn cut_half(write: &Write, file: &mut LogFile) -> io::Result<()> {
     let is_it = file.entry.id() == Some((write.to.device, write.to.file));
     let Some(place) = file.place.as_ref().filter(|_| is_it && write.bytes > 0) else {
-        return Ok(false);
+        return Ok(());
     };
     let (folder, start) = (place.folder()?, write.to.length);
     let mut read = match folder.open_own(place.name(), &file.entry) {
         Ok(read) => read,
         // The process may append to the file but not read it, or the file was renamed. An error
-        // would hold up all records, so accept that the last write may come twice.
-        Err(why) if matches!(why.kind(), PermissionDenied | NotFound) => return Ok(false),
+        // would hold up all records.
+        Err(why) if matches!(why.kind(), PermissionDenied | NotFound) => return Ok(()),
         Err(why) => return Err(why),
     };
     read.seek(SeekFrom::Start(start))?;
     let (mut read, mut piece) = (read.take(write.bytes.min(MOST)), Vec::new());
     // The number of bytes that were read, and of those up to the end of the last line.
-    let (mut there, mut lines, mut sum) = (0, 0, write.bytes);
+    let (mut there, mut lines) = (0, 0);
     while read.by_ref().take(PIECE).read_to_end(&mut piece)? > 0 {
-        sum = layout::continued(sum, &piece);
         let line = piece.iter().rposition(|byte| *byte == b'\n');
         lines = line.map_or(lines, |last| there + last as u64 + 1);
         there += piece.len() as u64;
         piece.clear();
     }
-    if there == write.bytes {
-        return Ok(write.table.is_some() && sum == write.sum);
-    }
-    if lines < there && Entry::of(&file.file)?.length() == start + there {
+    let is_half = lines < there && there < write.bytes;
+    if is_half && Entry::of(&file.file)?.length() == start + there {
         cut(file, start + lines)?;
     }
-    Ok(false)
+    Ok(())
 }
 
 /// Cuts a file at a length, unless another process writes it.
@@ -74,7 +70,6 @@ mod tests {
     use std::path::PathBuf;
     use std::{env, fs, process};
 
-    use super::layout::hash;
     use super::*;
     use tach_sinks::adapter::{Options, Target};
 
@@ -104,18 +99,17 @@ mod tests {
 
     fn write(file: &LogFile) -> Write {
         let to = Target { length: BEFORE.len() as u64, ..file.known_target() };
-        Write { table: Some(1), sum: hash(WRITE.as_bytes()), bytes: WRITE.len() as u64, to }
+        Write { bytes: WRITE.len() as u64, to }
     }
 
     /// However much of the write was done, whole lines stay, and nothing else.
     #[test]
-    fn a_write_has_happened_whole_or_a_half_of_a_line_is_cut() {
+    fn a_half_of_a_line_is_cut() {
         for held in 0..=WRITE.len() {
             let folder = Folder::new("held");
             fs::write(folder.log(), [BEFORE, &WRITE[..held]].concat()).unwrap();
             let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
-            let is_whole = held == WRITE.len();
-            assert_eq!(has_happened(&write(&file), &mut file).unwrap(), is_whole, "{held}");
+            cut_half(&write(&file), &mut file).unwrap();
             let lines = WRITE[..held].rfind('\n').map_or(0, |last| last + 1);
             let expected = [BEFORE, &WRITE[..lines]].concat();
             assert_eq!(fs::read_to_string(folder.log()).unwrap(), expected, "{held}");
@@ -124,18 +118,18 @@ mod tests {
 
     /// The lines of other processes, before and behind the write, are never cut.
     #[test]
-    fn what_others_wrote_is_neither_cut_nor_taken_for_the_write() {
+    fn what_others_wrote_is_not_cut() {
         let theirs = ["their\n", "theirs are as long\nas ours\n"];
         for theirs in theirs {
             let folder = Folder::new("theirs");
             let text = [BEFORE, theirs].concat();
             fs::write(folder.log(), &text).unwrap();
             let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
-            assert!(!has_happened(&write(&file), &mut file).unwrap());
+            cut_half(&write(&file), &mut file).unwrap();
             assert_eq!(fs::read_to_string(folder.log()).unwrap(), text);
             let text = [BEFORE, WRITE, theirs].concat();
             fs::write(folder.log(), &text).unwrap();
-            assert!(has_happened(&write(&file), &mut file).unwrap());
+            cut_half(&write(&file), &mut file).unwrap();
             assert_eq!(fs::read_to_string(folder.log()).unwrap(), text);
         }
         let folder = Folder::new("others");
@@ -143,7 +137,7 @@ mod tests {
         fs::write(folder.log(), &text).unwrap();
         let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
         let other = LogFile::open(&folder.log(), Options::default()).unwrap();
-        assert!(!has_happened(&write(&file), &mut file).unwrap());
+        cut_half(&write(&file), &mut file).unwrap();
         assert_eq!(fs::read_to_string(folder.log()).unwrap(), text, "another may write behind it");
         drop(other);
     }
@@ -158,10 +152,8 @@ mod tests {
             text.truncate(text.len() - usize::from(!is_whole));
             fs::write(folder.log(), &text).unwrap();
             let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
-            let it = Write { sum: hash(&long), bytes: long.len() as u64, ..write(&file) };
-            let mut found = None;
-            let taken = allocation_counter::measure(|| found = has_happened(&it, &mut file).ok());
-            assert_eq!(found, Some(is_whole));
+            let it = Write { bytes: long.len() as u64, ..write(&file) };
+            let taken = allocation_counter::measure(|| cut_half(&it, &mut file).unwrap());
             assert!(taken.bytes_max < 256 * 1024, "{taken:?}");
             let half = if is_whole { 0 } else { "half a lin".len() };
             let now = fs::metadata(folder.log()).unwrap().len();
@@ -170,15 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn another_file_says_nothing() {
+    fn another_file_is_not_cut() {
         let folder = Folder::new("another");
-        fs::write(folder.log(), [BEFORE, WRITE].concat()).unwrap();
+        let text = [BEFORE, &WRITE[..6]].concat();
+        fs::write(folder.log(), &text).unwrap();
         let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
-        let whole = write(&file);
-        for to in [Target { device: 99, ..whole.to }, Target { file: 99, ..whole.to }] {
-            assert!(!has_happened(&Write { to, ..whole }, &mut file).unwrap());
+        let it = write(&file);
+        for to in [Target { device: 99, ..it.to }, Target { file: 99, ..it.to }] {
+            cut_half(&Write { to, ..it }, &mut file).unwrap();
+            assert_eq!(fs::read_to_string(folder.log()).unwrap(), text);
         }
-        assert!(!has_happened(&Write { table: None, ..whole }, &mut file).unwrap());
-        assert!(has_happened(&whole, &mut file).unwrap());
+        cut_half(&it, &mut file).unwrap();
+        assert_ne!(fs::read_to_string(folder.log()).unwrap(), text);
     }
 }

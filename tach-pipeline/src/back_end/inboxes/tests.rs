@@ -65,7 +65,7 @@ fn queues_in_a_file_are_forgotten_and_fall_asleep_too() {
     let mut round = |expected| {
         assert_eq!(round(&queues, &mut inboxes), expected);
         // A commit.
-        inboxes.positions(|_, _| {});
+        inboxes.mark();
         inboxes.free();
         (inboxes.awake().len(), inboxes.all.len())
     };

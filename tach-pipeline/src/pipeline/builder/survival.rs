@@ -84,9 +84,8 @@ impl Builder {
     /// process. The next pipeline with the folder passes it on first, with the field
     /// `recovered_pid`, behind a record that says what is lost.
     ///
-    /// What a sink had written may come again, so marked: not to an only sink that is a regular
-    /// file, unless the death cut the write or the file was rotated. A collector gets its oldest
-    /// 256 KiB of each signal, behind a record that it may have them. A [flight
+    /// What a sink had written may come again, so marked. A collector gets its oldest 256 KiB of
+    /// each signal, behind a record that it may have them. A [flight
     /// recorder](Self::flight_recorder) writes the newest 3 MiB of the one before. Spans that were
     /// open or queued are lost.
     ///

@@ -22,7 +22,7 @@ impl Opened {
                 _ => format!("{name} for {}", items.as_str()),
             };
             let file = writer.file().filter(|file| file.is_regular());
-            (Named { name, is_file: file.is_some(), is_remote: *is_remote }, file)
+            (Named { name, is_remote: *is_remote }, file)
         });
         kept.collect()
     }

@@ -1,7 +1,7 @@
 //! Reads what the sinks of a process were about to write.
 
 use super::Image;
-use crate::file::layout::{LANES, head, lane, table};
+use crate::file::layout::{LANES, head, lane};
 use tach_sinks::adapter::Target;
 
 /// A sink of the process.
@@ -25,9 +25,6 @@ pub(crate) struct Batch<'a> {
 /// A write to a regular file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Write {
-    /// The number of the table that counts if the write has happened, if there is one.
-    pub(crate) table: Option<u64>,
-    pub(crate) sum: u64,
     pub(crate) bytes: u64,
     pub(crate) to: Target,
 }
@@ -45,17 +42,10 @@ impl<'a> Image<'a> {
     /// Returns a sink, or `None` if its batch is damaged.
     pub(crate) fn lane(&self, number: usize) -> Option<Lane<'a>> {
         let word = |at| self.word(lane::of(number) + at);
-        let table =
-            Some(word(lane::TABLE)).filter(|it| *it != 0 && *it == self.word(table::NUMBER));
         let (device, file, length) = (word(lane::DEVICE), word(lane::FILE), word(lane::LENGTH));
         Some(Lane {
             hash: word(lane::HASH),
-            write: Write {
-                table,
-                sum: word(lane::SUM),
-                bytes: word(lane::BYTES),
-                to: Target { device, file, length },
-            },
+            write: Write { bytes: word(lane::BYTES), to: Target { device, file, length } },
             batch: self.batch(lane::of(number))?,
         })
     }

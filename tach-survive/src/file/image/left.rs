@@ -11,7 +11,7 @@ use tach_core::adapter::utf8;
 
 use super::foreign;
 use super::{Image, WORD};
-use crate::file::layout::{FIXED, PAGE, RINGS, head, ring, table};
+use crate::file::layout::{FIXED, PAGE, RINGS, head, ring};
 use tach_record::frame::{self, HEAD};
 use tach_record::queue::ring::OVERHEAD;
 
@@ -155,18 +155,11 @@ impl Image<'_> {
         let is_right = start >= FIXED && start % PAGE == 0 && length % PAGE == 0;
         let (counts, words) = bytes.split_at_checked(OVERHEAD).filter(|_| is_right)?;
         let counts = Image::at(counts);
-        let (written, read) = (counts.word(0), counts.word(OVERHEAD / 2));
         // A word that was freed was passed on, or dropped.
-        let read = self.position(number).max(read);
+        let (written, read) = (counts.word(0), counts.word(OVERHEAD / 2));
         let count = (words.len() / WORD) as u64;
         written.checked_sub(read).filter(|waiting| *waiting <= count)?;
         Some(Ring { number, place, read, written })
-    }
-
-    /// Returns how many words of a ring the table says were passed on, if it counts.
-    fn position(&self, at: usize) -> u64 {
-        let is_there = at < self.size(table::RINGS) && self.counts_table();
-        if is_there { self.word(table::POSITIONS + at * WORD) } else { 0 }
     }
 
     /// Returns the number and the name of a ring's thread.

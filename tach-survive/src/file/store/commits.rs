@@ -1,5 +1,5 @@
-//! What the file says beside the rings: the lost records, the batch of each collector, and whether
-//! the last write to the only file counts.
+//! What the file says beside the rings: the lost records, the batch of each collector, and the last
+//! write to each regular file.
 //!
 //! A record counts as passed on when every sink has written it. Until then it stays in its ring,
 //! whose own count says so. A collector may take long, so the file has one batch of what waits for
@@ -10,7 +10,7 @@ use std::io;
 
 use tach_core::Instant;
 
-use super::super::layout::{hash, head, lane, table};
+use super::super::layout::{head, lane};
 use super::super::mapping::Mapping;
 use super::Store;
 use tach_sinks::adapter::Target;
@@ -23,9 +23,6 @@ const END: usize = size_of::<u32>();
 pub(super) struct Commits {
     /// The batch of each sink, if it is a collector.
     batches: Vec<Option<Batch>>,
-    /// The number of the table, and whether a write may say that it counts.
-    number: u64,
-    is_prepared: bool,
     pub(super) last_line: Option<Instant>,
     pub(super) lines: u64,
 }
@@ -89,26 +86,8 @@ impl Batch {
 }
 
 impl Store {
-    /// Writes down what counts if the next write to the only file happens: how many words of each
-    /// ring are passed on then, and how many records are lost.
-    pub(crate) fn prepare(&self, positions: &[u64], lost: u64) {
-        let mut commits = self.commits.lock();
-        commits.number += 1;
-        let to = &self.memory;
-        // Until the table is whole, no write is of its number.
-        to.publish(table::NUMBER, 0);
-        to.set(table::LOST, lost);
-        to.set(table::RINGS, positions.len() as u64);
-        for (at, position) in (table::POSITIONS..).step_by(8).zip(positions) {
-            to.set(at, *position);
-        }
-        to.publish(table::NUMBER, commits.number);
-        commits.is_prepared = true;
-    }
-
     /// Notes how many events are lost. Call before the words are freed that were passed on.
     pub(crate) fn commit(&self, lost: u64) {
-        self.commits.lock().is_prepared = false;
         self.memory.publish(head::SINKS_LOST, lost);
     }
 }
@@ -148,18 +127,13 @@ impl Store {
         }
     }
 
-    pub(crate) fn writes(&self, sink: usize, bytes: &[u8], is_last: bool, to: Target) {
-        let commits = self.commits.lock();
-        let is_whole = is_last && commits.is_prepared;
-        let (number, sum) = if is_whole { (commits.number, hash(bytes)) } else { (0, 0) };
+    pub(crate) fn writes(&self, sink: usize, length: usize, to: Target) {
         let (at, memory) = (lane::of(sink), &self.memory);
         // Until the note is whole, there is none.
         memory.publish(at + lane::BYTES, 0);
-        memory.set(at + lane::TABLE, number);
-        memory.set(at + lane::SUM, sum);
         memory.set(at + lane::DEVICE, to.device);
         memory.set(at + lane::FILE, to.file);
         memory.set(at + lane::LENGTH, to.length);
-        memory.publish(at + lane::BYTES, bytes.len() as u64);
+        memory.publish(at + lane::BYTES, length as u64);
     }
 }

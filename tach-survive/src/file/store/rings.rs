@@ -123,9 +123,9 @@ impl Store {
 }
 
 impl Part for RingPart {
-    fn number(&self) -> Option<u32> {
-        // ORDERING: Relaxed: positions are noted by the thread that has stored it.
-        (!self.store.is_over.load(Ordering::Relaxed)).then_some(self.free.number)
+    fn is_of_use(&self) -> bool {
+        // ORDERING: Relaxed: a thread that sees it late goes on in the new file later.
+        !self.store.is_over.load(Ordering::Relaxed)
     }
 
     fn belongs_to(&self, queue: u64, place: u64, (thread, name): (u64, &str)) {
