@@ -335,7 +335,7 @@ fn a_recovery_dies_after_each_of_its_stores() {
     if !is_alone(a_recovery_dies_after_each_of_its_stores) {
         return;
     }
-    let every = if env::var_os("TACH_DEATHS").is_some() { 1 } else { 41 };
+    let every = if env::var_os("TACH_DEATHS").is_some() { 1 } else { 13 };
     let deaths = deaths_of_a_process();
     let mut count = 0;
     for (number, death) in deaths.iter().enumerate().step_by(every) {
