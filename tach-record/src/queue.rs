@@ -24,7 +24,7 @@ use self::flag::Flag;
 pub use self::flag::barrier;
 pub use self::held::Taken;
 use self::links::{Link, Links};
-use self::long::{LONG, Long};
+use self::long::{LONG, LONG_IN_FILE, Long};
 use self::pool::{Ends, Pool};
 use self::ring::{Consumer, Held, Producer};
 pub(crate) use self::wait::Wait;
@@ -39,7 +39,6 @@ const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the
 pub struct Sender {
     producer: Producer,
     /// Records of this length and longer are passed by reference instead of copied into a ring.
-    /// No record is if the rings are in a file.
     long: usize,
     /// The next ring's place among the queue's rings.
     next_ring: u64,
@@ -118,9 +117,8 @@ impl Sender {
             number,
             is_reserve,
         };
-        // In a file, write long records to the ring: a record passed by reference would not be in
-        // the file, and lost if the process crashes.
-        let long = pool.file().map_or(LONG.min(pool.large.bytes()), |_| usize::MAX);
+        // A record passed by reference is not in the file, and lost if the process crashes.
+        let long = pool.file().map_or(LONG.min(pool.large.bytes()), |_| LONG_IN_FILE);
         Self { producer, long, next_ring: 1, queue: Arc::new(queue), reserve: None }
     }
 
@@ -163,29 +161,23 @@ impl Sender {
         };
         links.change(|links| {
             let is_in_use = !producer.is_empty();
-            let used = if pool.file().is_some() {
+            let rings = if pool.file().is_some() {
                 // Sum up the capacities: in a file, a long record gets a ring of its own, of any
                 // size.
                 let links = links.iter().map(|link: &Link| &link.done);
                 let rings = links.chain(is_in_use.then_some(&*producer));
                 rings.filter(|ring| !ring.is_lost()).map(Producer::capacity).sum::<usize>()
             } else {
-                let rings = links.len() + usize::from(is_in_use);
-                rings * pool.large.bytes() + records.bytes()
+                (links.len() + usize::from(is_in_use)) * pool.large.bytes()
             };
+            let used = rings + records.bytes();
             let more = if length < *long { pool.large.bytes().max(length) } else { length };
             let has_room = used + more <= pool.bytes() || is_any_length && used == 0;
             if !has_room || length > frame::LONGEST {
                 return false;
             }
-            if length > pool.large.bytes() {
-                if let Some(ends) = pool.long(length) {
-                    change_ring(producer, links, ends);
-                    return producer.push(record.written());
-                }
-            }
             if length < *long {
-                change_ring(producer, links, pool.large.take());
+                change_ring(producer, links, pool.ring(length));
                 return producer.push(record.written());
             }
             let reference = frame::reference(record.written());
@@ -211,11 +203,10 @@ impl Sender {
         if is_large || is_outside {
             queue.links.change(|links| {
                 let ends = if is_outside { small.take_kept() } else { Some(small.take()) };
-                if let Some(ends) = ends {
-                    ends.producer.belongs_to(queue.number, *next_ring, queue.thread.parts());
-                    *next_ring += 1;
-                    change_ring(producer, links, ends);
-                }
+                let Some(ends) = ends else { return };
+                ends.producer.belongs_to(queue.number, *next_ring, queue.thread.parts());
+                *next_ring += 1;
+                change_ring(producer, links, ends);
             });
         }
     }

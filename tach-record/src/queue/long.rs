@@ -9,6 +9,8 @@ use crate::sync::{Length, Mirrored};
 /// Records of this length and longer are passed by reference. For a shorter record a copy takes
 /// less time than the locks and the check whether the process was forked.
 pub(super) const LONG: usize = 10 * 1024;
+/// The same for rings in a file: a process that reads the file may have little memory.
+pub(super) const LONG_IN_FILE: usize = 256 * 1024;
 
 /// The long records of a queue. Its rings hold a [reference](crate::frame::reference) for each of
 /// them, in the same order.

@@ -70,11 +70,13 @@ impl Pool {
         self.file.as_ref()
     }
 
-    /// Returns a ring for one record of `bytes` bytes, longer than all others, if rings are in a
-    /// file.
-    pub(super) fn long(&self, bytes: usize) -> Option<Ends> {
+    /// Returns a ring with room for a record of `bytes` bytes.
+    pub(super) fn ring(&self, bytes: usize) -> Ends {
         let file = self.file.as_ref();
-        file.is_some().then(|| in_file(bytes, file).unwrap_or_else(|| in_memory(bytes, file)))
+        if bytes <= self.large.bytes {
+            return self.large.take();
+        }
+        in_file(bytes, file).unwrap_or_else(|| in_memory(bytes, file))
     }
 
     /// Returns how many bytes a queue may hold.

@@ -25,6 +25,10 @@ const WORD: usize = size_of::<u64>();
 /// whose many short records all name the longest text.
 const MOST_LOOKED_UP: usize = 1 << 30;
 
+/// The longest record that is read, and the longest copy of one. Somebody may have made up a file
+/// with longer ones, and the process may have little memory.
+const LONGEST: usize = 1 << 20;
+
 /// The bytes of a file.
 pub(super) struct Image<'a> {
     bytes: &'a [u8],

@@ -91,10 +91,11 @@ impl Builder {
     ///
     /// Exceptions:
     ///
-    /// - Power loss.
-    /// - Full queues of a sink that fails, 64 MiB, or 1,024 threads: the rest is in memory.
+    /// - Power loss, memory that the program overwrites, and children that share memory
+    ///   (`CLONE_VM`).
+    /// - Full queues of a sink that fails, 64 MiB, or 1,024 threads: the rest is in memory, as are
+    ///   records of 256 KiB and more.
     /// - More than four files that wait: the oldest are counted.
-    /// - Memory that the program overwrites, and children that share memory (`CLONE_VM`).
     /// - A file that somebody deletes or cuts: another file follows, without what the flight
     ///   recorder had kept, and without the next record of each thread.
     ///

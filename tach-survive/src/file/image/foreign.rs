@@ -2,10 +2,10 @@
 
 use tach_core::UnixTime;
 
-use super::Image;
 use super::meaning::Callsite;
+use super::{Image, LONGEST};
 use tach_record::frame::{
-    AGAIN, CALLSITE, EVENT_NAME, Head, LONGEST, NUMBER, Reader, RecordKind, SITE, TAG_BITS,
+    self, AGAIN, CALLSITE, EVENT_NAME, Head, NUMBER, Reader, RecordKind, SITE, TAG_BITS,
     TEXT_SHIFT, Tag, UNIX, WORD,
 };
 
@@ -29,6 +29,8 @@ pub(super) fn foreign_time(record: &[u8], image: &Image<'_>) -> Option<UnixTime>
 /// process's number.
 pub(crate) fn foreign(record: &[u8], image: &Image<'_>, ring: Option<usize>) -> Foreign {
     let kind = Head::read(&mut Reader(record)).and_then(|head| head.record());
+    // A long record was in memory alone.
+    let kind = kind.filter(|_| !frame::is_reference(record));
     let copy = kind.and_then(|kind| copy(record, kind, image, ring));
     match copy {
         None => Foreign::Invalid,

@@ -10,7 +10,7 @@ use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
 use super::foreign;
-use super::{Image, WORD};
+use super::{Image, LONGEST, WORD};
 use crate::file::layout::{FIXED, PAGE, RINGS, head, ring};
 use tach_record::frame::{self, HEAD};
 use tach_record::queue::ring::OVERHEAD;
@@ -70,8 +70,9 @@ impl Ring {
     fn record<'a>(&self, image: &Image<'a>) -> Option<Cow<'a, [u8]>> {
         let head = self.bytes(image, HEAD)?;
         let length = frame::length(head.first_chunk()?).max(HEAD);
-        self.bytes(image, length)
-            .filter(|record| length % WORD == 0 && !frame::is_reference(record))
+        (length % WORD == 0 && length <= LONGEST).then_some(())?;
+        // What was cut off reads as zeros.
+        self.bytes(image, length).filter(|record| record.iter().any(|byte| *byte != 0))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::file::image::tests::file;
 use crate::file::layout::FIXED;
 use crate::file::owner;
 use crate::file::store::Store;
-use tach_record::frame::MaybeStatic;
+use tach_record::frame::{Frame, MaybeStatic};
 use tach_record::frame::{Scratch, ThisThread, Time, Writer};
 use tach_record::level::Level;
 use tach_record::queue::all::Queues;
@@ -90,4 +90,49 @@ fn a_recovery_takes_little_memory_and_gives_blocks_back() {
     fs::remove_dir_all(path).unwrap();
     assert_eq!(records, 4 * (SHORT + LONG));
     assert!(taken.bytes_max < 1024 * 1024, "{taken:?} for four times {length}");
+}
+
+/// A record of megabytes is in memory alone, and the report counts it. Those beside it are there.
+#[test]
+fn a_record_that_is_longer_than_all_others_takes_no_memory() {
+    tach_spans::callsites::set_up();
+    let (store, path) = Store::of_test("long");
+    let queues = Queues::in_file(48 * 1024 * 1024, Some(&store.rings()));
+    let mut sender = queues.new_queue(ThisThread::default());
+    let mut scratch = Scratch::new();
+    let lengths = [10, 200_000, 30 << 20, 10];
+    for length in lengths {
+        let (time, target) = (Time::Ticks(Instant::now()), MaybeStatic::Static("app"));
+        let mut to = Writer::begin(&mut scratch, time, Level::INFO, target);
+        to.printed_message(format_args!("{}", "x".repeat(length)));
+        to.end();
+        let record = scratch.record();
+        assert!(sender.push(record.written()) || sender.push_beyond(record, true));
+    }
+    let bytes = file(&path);
+    drop((sender, queues, store));
+    fs::remove_dir_all(&path).unwrap();
+    let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+    let name = path.join(owner::name(1, 1));
+    fs::write(&name, bytes).unwrap();
+    fs::set_permissions(&name, fs::Permissions::from_mode(0o600)).unwrap();
+    let (mut found, mut report) = (Vec::new(), Vec::new());
+    let taken = allocation_counter::measure(|| {
+        let dead = dead::find(&folder, &mut []).unwrap().dead;
+        let mut recovery = DeadFiles::new(dead, Vec::new());
+        while let Some(piece) = recovery.next(UnixTime::EPOCH).unwrap() {
+            match piece {
+                Piece::Record(record, _) => found.push(Frame::read(&record).unwrap().message.len()),
+                Piece::Report(record) => report = record,
+                Piece::Batch { .. } => {}
+            }
+        }
+    });
+    fs::remove_dir_all(path).unwrap();
+    assert!(taken.bytes_max < 1024 * 1024, "{taken:?}");
+    assert_eq!(found, [10, 200_000, 10]);
+    let report = Frame::read(&report).unwrap();
+    let count = |key| report.fields.parts().find(|(it, _)| *it == key).and_then(|(_, value)| value);
+    assert_eq!(count("count"), Some(tach_log::Value::U64(3)));
+    assert_eq!(count("cut"), Some(tach_log::Value::U64(1)));
 }
