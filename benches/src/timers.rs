@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::io;
 
 use tach_core::{IncreasingClock, Offset, SystemClock, UnixTime};
-use tach_tracing::{FixedOffset, Local, Strftime, UnixNanos, Uptime, Utc};
+use tach_tracing::{FixedOffset, Local, UnixNanos, Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::Writer;
@@ -15,8 +15,6 @@ use crate::{Group, Subject};
 
 /// A clock for timestamps of six digits.
 static INCREASING: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
-
-const RFC3339: &str = "%FT%T%.6f%:z";
 
 pub(crate) fn groups() -> Vec<Group> {
     vec![utc(), uptime(), local(), events()]
@@ -45,7 +43,6 @@ fn utc() -> Group {
             timer!("tach Utc", Utc),
             timer!("tach Utc, increasing", Utc.with_clock(&INCREASING)),
             timer!("tach UnixNanos", UnixNanos),
-            timer!("tach Strftime", Strftime::utc(RFC3339).expect("a good pattern")),
             Subject { name: "tach UnixTime::to_string", run: print_times },
         ],
     }
@@ -68,7 +65,6 @@ fn local() -> Group {
             timer!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
             timer!("tach Local", Local),
             timer!("tach FixedOffset", FixedOffset::new(Offset::UTC)),
-            timer!("tach Strftime", Strftime::local(RFC3339).expect("a good pattern")),
         ],
     }
 }
@@ -92,10 +88,6 @@ fn events() -> Group {
 type Print = Box<dyn Fn(&mut String)>;
 
 /// Returns the timers, each with its name, for measurements of single calls.
-///
-/// # Panics
-///
-/// If the pattern of [`Strftime`] is not valid.
 #[must_use]
 pub fn timers() -> Vec<(&'static str, Print)> {
     fn print(timer: impl FormatTime + 'static) -> Print {
@@ -103,7 +95,6 @@ pub fn timers() -> Vec<(&'static str, Print)> {
             let _ = timer.format_time(&mut Writer::new(text));
         })
     }
-    let pattern = "a good pattern";
     vec![
         ("nothing", Box::new(|_| {})),
         ("tracing-subscriber SystemTime", print(SystemTime)),
@@ -113,7 +104,6 @@ pub fn timers() -> Vec<(&'static str, Print)> {
         ("tach Utc", print(Utc)),
         ("tach Utc, increasing", print(Utc.with_clock(&INCREASING))),
         ("tach UnixNanos", print(UnixNanos)),
-        ("tach Strftime", print(Strftime::utc(RFC3339).expect(pattern))),
         ("tach Local", print(Local)),
         ("tach Uptime", print(Uptime)),
     ]

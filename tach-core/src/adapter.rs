@@ -23,7 +23,7 @@ pub mod rfc3339 {
 /// The system's time zone, kept by each thread.
 #[cfg(feature = "local-time")]
 pub mod local_time {
-    pub use crate::local_time::{offset_at, zone_at};
+    pub use crate::local_time::offset_at;
 }
 
 /// Returns the OS's monotonic clock at `instant`, an instant of the system's clock, in nanoseconds.

@@ -4,4 +4,3 @@ mod offset;
 mod zone;
 
 pub use self::offset::offset_at;
-pub use self::zone::zone_at;

@@ -24,7 +24,6 @@
 //! | [`Local`](const@Local) (feature `jiff`) | the same, in the system's zone |
 //! | [`Uptime`](const@Uptime) | `   0.000042000s` |
 //! | [`UnixMillis`](const@UnixMillis), [`UnixNanos`](const@UnixNanos) | `1795268926884` |
-//! | [`Strftime`] (feature `jiff`) | a pattern |
 //!
 //! [`digits`](Timer::digits) sets the digits of a second: `Utc.digits(3)`. [Moving a service
 //! over](https://docs.rs/tach-pipeline/latest/tach_pipeline/_moving/#tracing-subscriber) says which
@@ -70,8 +69,7 @@
 //!
 //! # Features
 //!
-//! - `jiff`: [`Local`](const@Local) and [`Strftime`], with time zones from
-//!   [jiff](https://docs.rs/jiff).
+//! - `jiff`: [`Local`](const@Local), with time zones from [jiff](https://docs.rs/jiff).
 //! - `tree`: [`Tree`], which makes any timer one of
 //!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.
 
@@ -91,17 +89,15 @@ mod timer;
 mod timers;
 #[cfg(feature = "tree")]
 mod tree;
-#[cfg(feature = "jiff")]
-mod zoned;
 
 pub use crate::init::{init, try_init};
 pub use crate::layers::{EventTime, SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timer::Timer;
+#[cfg(feature = "jiff")]
+pub use crate::timers::Local;
 pub use crate::timers::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 #[cfg(feature = "tree")]
 pub use crate::tree::Tree;
-#[cfg(feature = "jiff")]
-pub use crate::zoned::{Error, Local, Strftime};
 #[doc(no_inline)]
 pub use tach_core::Offset;
 

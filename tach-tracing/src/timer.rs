@@ -12,9 +12,8 @@ use self::sealed::{Digits, Format};
 ///
 /// The constants [`Utc`](const@crate::Utc), `Local`, [`Uptime`](const@crate::Uptime),
 /// [`UnixMillis`](const@crate::UnixMillis) and [`UnixNanos`](const@crate::UnixNanos) are timers.
-/// [`FixedOffset::new`](crate::FixedOffset::new), [`Uptime::since`](crate::Uptime::since())
-/// and the constructors of `Strftime` create others. The type of a timer names its format:
-/// `Timer<Utc>`.
+/// [`FixedOffset::new`](crate::FixedOffset::new) and [`Uptime::since`](crate::Uptime::since())
+/// create others. The type of a timer names its format: `Timer<Utc>`.
 ///
 /// A timer prints the [event time](tach_core::event_time) of its thread if there is one, or else
 /// the time of its clock. [`with_clock`](Self::with_clock) replaces the system's clock, for

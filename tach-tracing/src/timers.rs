@@ -1,6 +1,8 @@
 //! The formats of timers, and the timers that need no arguments.
 
 pub(crate) mod current;
+#[cfg(feature = "jiff")]
+mod local;
 mod offset;
 mod unix;
 mod uptime;
@@ -8,6 +10,8 @@ mod utc;
 
 use tracing_subscriber::fmt::format::Writer;
 
+#[cfg(feature = "jiff")]
+pub use self::local::Local;
 pub use self::offset::FixedOffset;
 pub use self::unix::{UnixMillis, UnixNanos};
 pub use self::uptime::Uptime;

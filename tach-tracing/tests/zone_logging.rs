@@ -7,7 +7,7 @@
 use core::time::Duration;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_tracing::{Local, Strftime};
+use tach_tracing::Local;
 use test_support::{Captured, assert_test_passes};
 use tracing::level_filters::LevelFilter;
 use tracing_log::LogTracer;
@@ -49,16 +49,4 @@ fn local_ends() {
 #[ignore = "needs a zone that can't be found, and is run by another test"]
 fn local() {
     assert_sought_once_a_minute(Local.digits(0).with_clock(&CLOCK), "1970-01-01T00:00:00+00:00 ");
-}
-
-#[test]
-fn strftime_ends() {
-    assert_test_passes("strftime", NOWHERE);
-}
-
-#[test]
-#[ignore = "needs a zone that can't be found, and is run by another test"]
-fn strftime() {
-    let timer = Strftime::local("%T").unwrap().with_clock(&CLOCK);
-    assert_sought_once_a_minute(timer, "00:00:00 ");
 }

@@ -106,16 +106,6 @@ fn unix() {
 }
 
 #[test]
-fn strftime() {
-    let lines = lines(timer("strftime").arg("%d/%m/%Y %T%.3f %Z"));
-    assert_eq!(shape(&lines[0].0), "99/99/9999 99:99:99.999 UTC");
-    let output = timer("strftime").arg("%H:%!").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.starts_with("the directive \"%!\" at byte 3 of the pattern"), "{error}");
-}
-
-#[test]
 fn increasing() {
     let lines = lines(&mut timer("increasing"));
     let mut times: Vec<_> = lines.iter().map(|(time, _)| unix_time(time)).collect();

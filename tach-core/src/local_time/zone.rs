@@ -36,7 +36,7 @@ thread_local! {
 /// A failure is kept as well, since jiff would search the file system each time.
 #[must_use]
 #[inline]
-pub fn zone_at(time: UnixTime) -> TimeZone {
+pub(super) fn zone_at(time: UnixTime) -> TimeZone {
     find_with(time, system)
 }
 

@@ -40,11 +40,6 @@ assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
     tach_tracing::Local, Timer<tach_tracing::Local>,
 );
-#[cfg(feature = "jiff")]
-assert_implements!(
-    [Send + Sync + Unpin + UnwindSafe + 'static]
-    tach_tracing::Error, tach_tracing::Strftime, Timer<tach_tracing::Strftime>,
-);
 assert_implements!(
     [Layer<Registry> + Send + Sync + 'static]
     EventTime<EventTime<Option<fmt::Layer<Registry>>>>,

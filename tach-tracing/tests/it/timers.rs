@@ -4,9 +4,9 @@ use core::fmt;
 use core::time::Duration;
 
 use tach_core::{Clock as _, IncreasingClock, ManualClock, SystemClock, UnixTime};
-use tach_tracing::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 #[cfg(feature = "jiff")]
-use tach_tracing::{Local, Strftime};
+use tach_tracing::Local;
+use tach_tracing::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
@@ -52,18 +52,10 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
     ];
     #[cfg(feature = "jiff")]
     {
-        let utc = Strftime::utc("%d %b %Y, %H:%M:%S%.3f").unwrap();
-        let fixed = Strftime::fixed_offset("%a %T %:z %Q", offset()).unwrap();
-        let local = Strftime::local("%FT%T%.6f%:z").unwrap();
         let timestamp = jiff::Timestamp::from(NOW);
         let zoned = timestamp.to_zoned(jiff::tz::TimeZone::system());
         let here = format!("{:.6}", timestamp.display_with_offset(zoned.offset()));
-        timers.extend([
-            entry(Local.with_clock(&CLOCK), here.clone()),
-            entry(utc.with_clock(&CLOCK), "14 Nov 2023, 22:13:20.123"),
-            entry(fixed.with_clock(&CLOCK), "Tue 18:43:20 -03:30 -0330"),
-            entry(local.with_clock(&CLOCK), here),
-        ]);
+        timers.push(entry(Local.with_clock(&CLOCK), here));
     }
     timers
 }
@@ -87,12 +79,6 @@ pub(crate) fn system() -> Vec<Boxed> {
         boxed(UnixNanos.with_clock(&INCREASING)),
     ];
     #[cfg(feature = "jiff")]
-    timers.extend([
-        boxed(Local),
-        boxed(Local.digits(9).with_clock(&INCREASING)),
-        boxed(Strftime::utc("%d %b %Y, %H:%M:%S%.3f %Q").unwrap()),
-        boxed(Strftime::fixed_offset("%a %T %:z", offset()).unwrap()),
-        boxed(Strftime::local("%A %FT%T%.6f%:z %Z %Q").unwrap()),
-    ]);
+    timers.extend([boxed(Local), boxed(Local.digits(9).with_clock(&INCREASING))]);
     timers
 }

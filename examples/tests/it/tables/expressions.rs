@@ -17,7 +17,7 @@ use tach_log::{Json, Line, Part};
 use tach_otlp::{Metadata, Otlp};
 use tach_pipeline::{Builder, Guard, Names, Pipeline, Rotation, Sink, SyncPolicy, WhenFull};
 use tach_tower::{BudgetLayer, Settings};
-use tach_tracing::{Strftime, UnixMillis, UnixNanos, Utc};
+use tach_tracing::{UnixMillis, UnixNanos, Utc};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{EnvFilter, registry};
@@ -115,7 +115,6 @@ fn builder(bytes: usize, timeout: Duration) -> Done {
     let _ = Builder::strict_environment(Pipeline::builder()).strict_environment();
     let _ = tach_tracing::try_init();
     tach_tracing::try_init()?;
-    let _ = fmt().with_timer(Strftime::utc("%H:%M:%S%.3f")?);
     Ok(())
 }
 

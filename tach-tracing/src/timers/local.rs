@@ -3,9 +3,9 @@
 use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
+use super::{DIGITS, current, write};
 use crate::timer::Timer;
 use crate::timer::sealed::{Digits, Format};
-use crate::timers::{DIGITS, current, write};
 
 /// The format of the timer [`Local`](const@Local), whose type is `Timer<Local>`.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Local {
 ///
 /// [`digits`](Timer::digits) sets the number of digits of a second, six by default.
 ///
-/// [jiff](jiff::tz::TimeZone::system) finds the zone from the variable `TZ`, or else from the OS's
+/// [jiff](https://docs.rs/jiff) finds the zone from the variable `TZ`, or else from the OS's
 /// setting. If it finds none, the timer prints UTC. In a process with privileges that its caller
 /// lacks, only the OS's setting counts: see [`tach_core::Config::trust_environment`].
 ///
