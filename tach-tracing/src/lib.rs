@@ -70,12 +70,10 @@
 //! # Features
 //!
 //! - `jiff`: [`Local`](const@Local), with time zones from [jiff](https://docs.rs/jiff).
-//! - `tree`: [`Tree`], which makes any timer one of
-//!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
-    not(all(feature = "jiff", feature = "tree")),
+    not(feature = "jiff"),
     allow(
         rustdoc::broken_intra_doc_links,
         reason = "the front page names items of features, and CI checks its links with all of them"
@@ -87,8 +85,6 @@ mod layers;
 mod thread_cell;
 mod timer;
 mod timers;
-#[cfg(feature = "tree")]
-mod tree;
 
 pub use crate::init::{init, try_init};
 pub use crate::layers::{EventTime, SpanDurations, SpanTimes, SpanTiming};
@@ -96,8 +92,6 @@ pub use crate::timer::Timer;
 #[cfg(feature = "jiff")]
 pub use crate::timers::Local;
 pub use crate::timers::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
-#[cfg(feature = "tree")]
-pub use crate::tree::Tree;
 #[doc(no_inline)]
 pub use tach_core::Offset;
 

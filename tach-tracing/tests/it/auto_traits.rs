@@ -33,8 +33,6 @@ assert_implements!(
     EventTime<fmt::Layer<Registry>, Arc<ManualClock>>,
     SpanTimes,
 );
-#[cfg(feature = "tree")]
-assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Tree<Timer<Utc>>);
 #[cfg(feature = "jiff")]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]

@@ -17,5 +17,3 @@ mod span_timing;
 mod support;
 mod texts;
 mod timers;
-#[cfg(feature = "tree")]
-mod tree;
