@@ -11,9 +11,12 @@ use crate::alarm::Alarm;
 use crate::current::{Entered, Limits, Woken, grace, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
 
-/// An error of a client this long before its end is the end, and so is the answer of a peer whose
-/// own time is over. They know the end by a header that was rounded down.
-const EARLY: Duration = Duration::from_millis(2);
+/// Returns how long before its end an error of a client is the end, and so is the answer of a peer
+/// whose own time is over: they know the end by a header that was rounded down. A short call is
+/// mostly further from its end than that, and its errors are errors.
+fn early(head: &Budget) -> Duration {
+    Duration::from_millis(2).min(head.total() / 8)
+}
 
 pin_project! {
     pub(crate) struct Limited<F> {
@@ -71,7 +74,7 @@ impl<F> Limited<F> {
     #[cold]
     pub(crate) fn leave(self: Pin<&mut Self>, spent: Spent, is_answer: bool) -> bool {
         let head = &self.limits.head;
-        let is_over = head.remaining() < EARLY && (!is_answer || grace(head).is_some());
+        let is_over = head.remaining() <= early(head) && (!is_answer || grace(head).is_some());
         if is_over {
             self.end(spent);
         }
@@ -91,7 +94,7 @@ impl<F> Limited<F> {
         if this.is_left.is_none() {
             let elapsed = this.alarm.elapsed(head);
             let left = head.total().saturating_sub(elapsed);
-            if left >= EARLY {
+            if left > early(head) {
                 return Poll::Ready(());
             }
             *this.is_left = Some(true);

@@ -231,6 +231,32 @@ async fn a_client_s_error_passes_through() {
     assert_eq!(client.oneshot(request()).await.unwrap_err().to_string(), "reset");
 }
 
+/// An error near the end is the end: the client has a timer of its own. What is near depends on the
+/// total, or each error of a short call would be its end.
+#[test]
+fn an_error_is_the_end_only_near_the_end() {
+    for (total_us, after_us, is_end) in [
+        (1_500, 50, false),
+        (1_500, 1_200, false),
+        (1_500, 1_400, true),
+        (1_500, 1_600, true),
+        (50_000, 47_000, false),
+        (50_000, 48_500, true),
+    ] {
+        let [total, after] = [total_us, after_us].map(Duration::from_micros);
+        let failing = service_fn(move |_: Request<()>| {
+            clock().advance(after);
+            ready(Err::<Response<String>, _>("connection refused"))
+        });
+        frozen(async {
+            let layer = BudgetLayer::client(cap(total));
+            let error = layer.layer(failing).oneshot(request()).await.unwrap_err();
+            assert_eq!(error.is::<Exhausted>(), is_end, "{total_us} {after_us}: {error}");
+            assert_eq!(layer.stats().exhausted, u64::from(is_end));
+        });
+    }
+}
+
 #[tokio::test]
 async fn the_response_s_body_ends_with_the_call() {
     let layer = BudgetLayer::client(grpc().default_time(SHORT));
