@@ -2,6 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "says what was not run")]
 
+use std::path::Path;
+
 use crate::run::{self, cargo, program, run};
 
 /// Lints the tests and runs them.
@@ -13,8 +15,15 @@ pub(crate) fn check() -> Result<(), String> {
     let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
     clippy.args(package).env("CARGO_TARGET_DIR", &target);
     run(clippy.args(["--", "-D", "warnings"]))?;
-    run(cargo(&["test", "--locked"]).args(package).env("CARGO_TARGET_DIR", &target))?;
-    if !program("valgrind", &["--version"]).output().is_ok_and(|it| it.status.success()) {
+    let mut test = cargo(&["test", "--locked"]);
+    let has = |name| program(name, &["--version"]).output().is_ok_and(|it| it.status.success());
+    if Path::new("/usr/lib/postgresql").exists() && has("redis-server") {
+        test.env("TACH_TESTS", "all");
+    } else {
+        println!("databases: NOT RUN: postgresql or redis-server is not installed");
+    }
+    run(test.args(package).env("CARGO_TARGET_DIR", &target))?;
+    if !has("valgrind") {
         println!("budgets: NOT RUN: valgrind is not installed");
         return Ok(());
     }
