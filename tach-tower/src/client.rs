@@ -39,12 +39,11 @@ impl BudgetLayer<ClientSide> {
     /// [ends](crate::BudgetBody) with the budget, too.
     ///
     /// A call ends with the request of the handler that makes it, and the request's layer answers.
-    /// If the client's own timer or the peer ends the call within 2 ms of that end (an eighth
-    /// of a short budget), or too little
-    /// time is left to begin, the call waits for the layer, up to 5 ms past the end. So a handler
-    /// that maps errors to 502 does not hide the 504. A call in another task, which the handler
-    /// spawns with [`scope`](crate::scope()) or [`DetachLayer`](crate::DetachLayer) does, waits up
-    /// to 50 ms.
+    /// If the client's own timer or the peer ends the call within 2 ms of that end (an eighth of a
+    /// short budget), or too little time is left to begin, the call waits for the layer, up to 5 ms
+    /// past the end. So a handler that maps errors to 502 does not hide the 504. A call in another
+    /// task, which the handler spawns with [`scope`](crate::scope()) or
+    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms.
     ///
     /// # Retries and hedges
     ///
