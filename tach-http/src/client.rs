@@ -31,7 +31,7 @@ pub(crate) fn open<B>(request: &mut Request<B>, options: &Options) -> Option<Ope
 
 /// Opens the span of a request, which is sent next. Returns `None` if the span is disabled.
 pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) -> Option<Open> {
-    let kind = Kind { is_client: true, method: method::known(method), protocol };
+    let kind = Kind::new(true, method, protocol);
     let span = match protocol {
         Protocol::Http => http(kind.method, target),
         _ => rpc(target),
@@ -79,6 +79,7 @@ fn http(method: &'static str, target: &Target<'_>) -> Span {
         server.port = port,
         otel.status_code = Empty, otel.status_description = Empty, error.type = Empty,
         tach.budget.outcome = Empty, http.request.method_original = Empty,
+        network.protocol.version = Empty,
     )
 }
 

@@ -6,8 +6,6 @@ use std::thread::LocalKey;
 
 use http::HeaderValue;
 use tach_pipeline::TraceContext;
-use tach_tower::Budget;
-use tach_tower::adapter::replace_arrived;
 
 /// A server's request is served.
 pub(crate) const SERVER: u8 = 1;
@@ -89,14 +87,7 @@ pub(crate) fn passed() -> Option<Arc<Passed>> {
 pub(crate) struct Outer {
     flags: u8,
     passed: Option<Arc<Passed>>,
-    found: Found,
-}
-
-/// What layers inside have found out about a request.
-pub(crate) struct Found {
-    pub(crate) route: Option<Box<str>>,
-    /// The budget of a layer inside.
-    pub(crate) arrived: Option<Budget>,
+    route: Option<Box<str>>,
 }
 
 impl Outer {
@@ -106,20 +97,20 @@ impl Outer {
         let flags = FLAGS.replace(own | if passed.is_some() { HAS_PASSED } else { 0 });
         let passed = passed.and_then(|own| replace(&PASSED, Some(own.clone())));
         let route = if flags & HAS_ROUTE == 0 { None } else { replace(&ROUTE, None) };
-        Self { flags, passed, found: Found { route, arrived: replace_arrived(None) } }
+        Self { flags, passed, route }
     }
 
-    /// Makes the outer request the current one again. Returns what was found out about its own.
+    /// Makes the outer request the current one again. Returns the route that was found.
     #[inline]
-    pub(crate) fn leave(&mut self) -> Found {
+    pub(crate) fn leave(&mut self) -> Option<Box<str>> {
         let flags = FLAGS.replace(self.flags);
         if flags & HAS_PASSED != 0 {
             replace(&PASSED, self.passed.take());
         }
-        let arrived = replace_arrived(self.found.arrived);
-        let has_route = (flags | self.flags) & HAS_ROUTE != 0;
-        let route = if has_route { replace(&ROUTE, self.found.route.take()) } else { None };
-        Found { route, arrived }
+        if (flags | self.flags) & HAS_ROUTE == 0 {
+            return None;
+        }
+        replace(&ROUTE, self.route.take())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The future of a response.
 
-use core::fmt::{self, Display};
+use core::fmt::Display;
 use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -33,6 +33,7 @@ pin_project! {
     ///     service.call(Request::default())
     /// }
     /// ```
+    #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, R> {
         #[pin]
@@ -104,8 +105,7 @@ pub(crate) fn with_body<B: Body>(
     open: Option<Open>,
 ) -> Response<ResponseBody<B>> {
     let open = open.and_then(|mut open| {
-        let is_over = open.answered(response.status(), response.headers(), response.extensions())
-            || response.body().is_end_stream();
+        let is_over = open.answered(&response) || response.body().is_end_stream();
         if is_over {
             open.end();
             None
@@ -115,10 +115,4 @@ pub(crate) fn with_body<B: Body>(
     });
     let left = open.as_ref().and_then(|_| headers::bytes_to_send(response.headers()));
     response.map(|body| ResponseBody::new(body, open, left))
-}
-
-impl<F, R> fmt::Debug for ResponseFuture<F, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").field("open", &self.open).finish_non_exhaustive()
-    }
 }

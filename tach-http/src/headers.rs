@@ -40,15 +40,8 @@ impl<'a> Seen<'a> {
     #[inline]
     pub(crate) fn parent(&self, headers: &HeaderMap) -> Option<TraceContext> {
         let parent = self.parent?;
-        let mut states = headers.get_all(TRACESTATE).iter().filter_map(|it| it.to_str().ok());
-        let first = states.next().unwrap_or_default();
-        match states.next() {
-            None => TraceContext::from_headers(parent, first),
-            Some(second) => {
-                let all: Vec<_> = [first, second].into_iter().chain(states).collect();
-                TraceContext::from_headers(parent, &all.join(","))
-            }
-        }
+        let states = headers.get_all(TRACESTATE).iter().filter_map(|it| it.to_str().ok());
+        TraceContext::from_headers(parent, &states.collect::<Vec<_>>().join(","))
     }
 
     /// Returns the caller's baggage, as it is. A proxy may have split it. None beyond the bound: a

@@ -1,8 +1,8 @@
 //! Spans of HTTP and gRPC requests, for servers and clients of tower.
 //!
 //! [`RequestLayer::server`] gives each request a span of `tracing` in its caller's trace.
-//! [`RequestLayer::client`] gives each call a span, and the next service the headers. A pipeline of
-//! `tach_pipeline` sends the spans to a collector, and their durations by route.
+//! [`RequestLayer::client`] gives each call a span, and the next service the headers. `tach_pipeline`
+//! sends the spans to a collector, and their durations by route.
 //!
 //! ```no_run
 //! # #[cfg(feature = "axum")] mod server {
@@ -32,30 +32,31 @@
 //! |---|---|---|
 //! | the span in the program | `http.server.request`, `http.client.request` | `rpc.server.call`, `rpc.client.call` |
 //! | its name | `GET /users/{id}`, or `GET` without a route | `package.Service/Method`, or `grpc` |
-//! | at the start | `http.request.method`, `server.address`, `server.port`; of a server `http.route`, `url.path`, `url.scheme`, of a client `url.full` | `rpc.system.name`, `server.address`, `server.port`; of a server `url.path`, of a client `rpc.method` |
-//! | at the end | `http.response.status_code` | `rpc.response.status_code`; of a server `rpc.method` |
-//! | an error of a server | 500 to 599 | `UNKNOWN`, `DEADLINE_EXCEEDED`, `UNIMPLEMENTED`, `INTERNAL`, `UNAVAILABLE`, `DATA_LOSS` |
-//! | an error of a client | 400 to 599 | all but `OK` |
+//! | at the start | `http.request.method`, `server.address`, `server.port`; of a server `http.route`, `url.path`, `url.scheme`, `network.protocol.version`, of a client `url.full` | `rpc.system.name`, `server.address`, `server.port`; of a server `url.path`, of a client `rpc.method` |
+//! | at the end | `http.response.status_code`; of a client `network.protocol.version` | `rpc.response.status_code`; of a server `rpc.method` |
+//! | error of a server | 500 to 599 | `UNKNOWN`, `DEADLINE_EXCEEDED`, `UNIMPLEMENTED`, `INTERNAL`, `UNAVAILABLE`, `DATA_LOSS` |
+//! | error of a client | 400 to 599 | all but `OK` |
 //!
 //! An error sets the status and `error.type`: the code, `timeout` (a budget, reqwest's timer),
 //! `cancelled` (the caller has gone away, the call was dropped), `panic`, `connect` (reqwest) or the
 //! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
 //! `exhausted`, `refused` or `ended_body` (not in gRPC).
 //!
-//! A server's layer around one also records the time left, in the histograms
-//! `tach.budget.left_on_arrival` and `tach.budget.left_at_answer`. They are sent and read as durations
-//! are, by the route, the methods and HTTP's status.
+//! A server's layer around one also records the time left, in histograms that are sent and read as
+//! durations are, by route or `rpc.method`: `tach.budget.left_on_arrival` and
+//! `tach.budget.left_at_answer`.
 //!
-//! No query is recorded, since queries have secrets. A client's error has a text if it is, or wraps,
-//! one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of RFC 9110,
-//! `PATCH` and `QUERY` are `_OTHER`, and so are gRPC's until a service answers other than
-//! `UNIMPLEMENTED`. An answer that is not gRPC's is HTTP's.
+//! Not recorded: a query, which has secrets; `user_agent.original`, for its price; the peer's address
+//! and `http.request.resend_count`, which a layer does not see; a client's error, unless it is, or
+//! wraps, one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of RFC 9110,
+//! `PATCH` and `QUERY`, or of `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, are `_OTHER`, and so are gRPC's
+//! until a service answers other than `UNIMPLEMENTED`. An answer that is not gRPC's is HTTP's.
 //!
 //! # Features
 //!
-//! - `axum`: the route that axum matched.
-//! - `reqwest`: the layer around a client of reqwest.
-//! - `reqwest-middleware`: the layer as a middleware of that crate.
+//! - `axum`: the matched route.
+//! - `reqwest`: the layer around its client.
+//! - `reqwest-middleware`: the layer as a middleware.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

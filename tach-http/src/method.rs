@@ -1,22 +1,40 @@
 //! Methods of HTTP, as the conventions name them.
 
-use http::Method;
+use std::sync::LazyLock;
 
-/// A method that is not one of HTTP's own: its name is the caller's choice.
+use http::{Method, Version};
+use tach_core::adapter::variable;
+
+/// A method that is not a known one: its name is the caller's choice.
 pub(crate) const OTHER: &str = "_OTHER";
+/// Those of RFC 9110, RFC 5789 and QUERY's draft.
+const BY_DEFAULT: &str = "GET,POST,PUT,DELETE,PATCH,HEAD,OPTIONS,CONNECT,TRACE,QUERY";
 
-/// Returns the method of RFC 9110, RFC 5789 or of QUERY's draft, or [`OTHER`].
+static KNOWN: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own = variable("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS").unwrap_or_default();
+    let own = own.into_string().ok().filter(|own| !own.is_empty());
+    own.map_or(BY_DEFAULT, |own| own.leak()).split(',').map(str::trim).collect()
+});
+
+/// Returns the method if it is known, or [`OTHER`].
 #[inline]
 pub(crate) fn known(method: &Method) -> &'static str {
-    const KNOWN: [&str; 10] =
-        ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"];
-    let method = method.as_str();
-    KNOWN.into_iter().find(|&known| known == method).unwrap_or(OTHER)
+    KNOWN.iter().copied().find(|known| *known == method.as_str()).unwrap_or(OTHER)
 }
 
 /// Returns the method as the conventions have it in the name of a span.
 pub(crate) fn in_name(known: &'static str) -> &'static str {
     if known == OTHER { "HTTP" } else { known }
+}
+
+/// Returns the version of HTTP, as the conventions write it.
+pub(crate) fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    }
 }
 
 #[cfg(test)]

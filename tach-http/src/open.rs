@@ -3,17 +3,17 @@
 use core::fmt::Display;
 use std::sync::Arc;
 
-use http::{Extensions, HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, Response, StatusCode};
 use tach_log::Value;
 use tach_pipeline::adapter::{record_times, set_attributes};
-use tach_tower::adapter::Protocol;
+use tach_tower::adapter::{Protocol, replace_arrived};
 use tach_tower::{Budget, Exhausted};
 use tracing::{Span, span};
 
-use crate::current::{CLIENT, Found, KNOWS_ROUTE, Outer, Passed, SERVER};
+use crate::current::{CLIENT, KNOWS_ROUTE, Outer, Passed, SERVER};
 use crate::failure::Failure;
 use crate::grpc;
-use crate::method;
+use crate::method::{self, version};
 
 /// A request whose span is open. If it is dropped before it is over, the request was cancelled, or
 /// its handler panics.
@@ -30,7 +30,7 @@ pub(crate) struct Open {
     is_claim: bool,
     kind: Kind,
     /// The budget of a layer inside, until the answer.
-    arrived: Option<Budget>,
+    arrived: Option<Box<Budget>>,
     /// Whether the span has gRPC's status.
     has_status: bool,
     /// Whether the service or the body runs. If the request is dropped meanwhile, that panics.
@@ -50,9 +50,18 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) is_client: bool,
-    /// One of the methods that HTTP defines.
+    /// One of the methods that are known.
     pub(crate) method: &'static str,
+    pub(crate) is_head: bool,
     pub(crate) protocol: Protocol,
+}
+
+impl Kind {
+    #[inline]
+    pub(crate) fn new(is_client: bool, method: &Method, protocol: Protocol) -> Self {
+        let is_head = method == Method::HEAD;
+        Self { is_client, method: method::known(method), is_head, protocol }
+    }
 }
 
 impl Open {
@@ -81,10 +90,15 @@ impl Open {
         let side = if self.kind.is_client { CLIENT } else { SERVER };
         let flags = side | if self.name.is_some() { KNOWS_ROUTE } else { 0 };
         let outer = Outer::enter(flags, self.passed.as_ref());
-        let Self { span, kind, name, arrived, .. } = self;
-        let entered = Entered { span, kind: *kind, name, arrived, outer, _inside: span.enter() };
+        let arrived = replace_arrived(None);
+        let Self { span, kind, name, .. } = self;
+        let entered = Entered { span, kind, name, outer, _inside: span.enter() };
         let result = poll();
         drop(entered);
+        let arrived = replace_arrived(arrived);
+        if let Some(budget) = arrived.filter(|_| !self.kind.is_client && self.arrived.is_none()) {
+            self.arrived = Some(Box::new(budget));
+        }
         self.is_running = false;
         result
     }
@@ -96,53 +110,39 @@ impl Open {
     }
 
     /// Records how much time a request with a limit had: on arrival, and if it is answered now.
-    #[inline]
-    fn record_left(&mut self, is_answered: bool, status: Option<StatusCode>) {
-        if let Some(budget) = self.arrived.take().filter(|_| !self.kind.is_client) {
-            self.record_budget(budget, is_answered, status);
-        }
-    }
-
-    #[inline(never)]
-    fn record_budget(&self, budget: Budget, is_answered: bool, status: Option<StatusCode>) {
+    fn record_left(&mut self, is_answered: bool) {
+        let Some(budget) = self.arrived.take() else { return };
         let times = [
             ("tach.budget.left_on_arrival", budget.total()),
             ("tach.budget.left_at_answer", budget.remaining()),
         ];
-        let text = |text: Option<_>| text.map_or(Value::Null, Value::Str);
-        let status = status.map_or(Value::Null, |it| Value::I64(it.as_u16().into()));
         let name = self.name.as_deref().filter(|_| !self.is_claim);
-        let route = name.and_then(|name| name.split_once(' ')).map(|(_, route)| route);
-        let attributes = [
-            ("http.route", text(route)),
-            ("http.request.method", Value::Str(self.kind.method)),
-            ("http.response.status_code", status),
-            ("rpc.method", text(name)),
-        ];
-        let (http, rpc) = attributes.split_at(3);
-        let attributes = if self.kind.protocol == Protocol::Http { http } else { rpc };
-        record_times(&self.span, &times[..=usize::from(is_answered)], attributes);
+        let by = match self.kind.protocol {
+            Protocol::Http => name.and_then(|name| Some(("http.route", name.split_once(' ')?.1))),
+            _ => name.map(|name| ("rpc.method", name)),
+        };
+        let by = by.map(|(key, text)| (key, Value::Str(text)));
+        record_times(&self.span, &times[..=usize::from(is_answered)], by.as_slice());
     }
 
     /// Records the head of the response. Returns whether there is no body to wait for.
     #[inline]
-    pub(crate) fn answered(
-        &mut self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        extensions: &Extensions,
-    ) -> bool {
-        let exhausted = extensions.get::<Exhausted>();
+    pub(crate) fn answered<B>(&mut self, response: &Response<B>) -> bool {
+        let (status, headers) = (response.status(), response.headers());
+        let exhausted = response.extensions().get::<Exhausted>();
         if self.is_claim {
             self.answered_rpc(headers, exhausted.is_some_and(Exhausted::is_refused));
         }
         if self.kind.protocol == Protocol::Http {
+            let version = ("network.protocol.version", Value::Str(version(response.version())));
             let code = ("http.response.status_code", Value::I64(status.as_u16().into()));
-            let least = if self.kind.is_client { 400 } else { 500 };
+            // A server's span has the version of the request.
+            let (least, late) = if self.kind.is_client { (400, 0) } else { (500, 1) };
+            let late = &[version, code][late..];
             if status.as_u16() < least {
-                self.set(&[code]);
+                self.set(late);
             } else {
-                self.fail(status.as_str(), None, &[code]);
+                self.fail(status.as_str(), None, late);
             }
         } else if let Some(status) = grpc::status(headers).or_else(|| grpc::of_http(status)) {
             self.record_status(status);
@@ -150,9 +150,9 @@ impl Open {
         if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }
-        self.record_left(true, Some(status));
+        self.record_left(true);
         self.stage = Stage::Answered;
-        let has_body = self.kind.method != "HEAD"
+        let has_body = !self.kind.is_head
             && !status.is_informational()
             && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         self.has_status || !has_body
@@ -205,7 +205,7 @@ impl Open {
         if let Some(exhausted) = exhausted {
             self.record_outcome(exhausted);
         }
-        self.record_left(true, None);
+        self.record_left(true);
         self.stage = Stage::Over;
     }
 
@@ -253,7 +253,7 @@ impl Open {
 
     #[cold]
     fn cancelled(&mut self) {
-        self.record_left(false, None);
+        self.record_left(false);
         if self.is_running {
             return self.fail_without_status("panic", Some("panicked"), grpc::UNKNOWN);
         }
@@ -287,9 +287,8 @@ impl Drop for Open {
 /// A request while its service or its body runs.
 struct Entered<'a> {
     span: &'a Span,
-    kind: Kind,
+    kind: &'a Kind,
     name: &'a mut Option<Box<str>>,
-    arrived: &'a mut Option<Budget>,
     outer: Outer,
     _inside: span::Entered<'a>,
 }
@@ -297,8 +296,7 @@ struct Entered<'a> {
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        let Found { route, arrived } = self.outer.leave();
-        *self.arrived = self.arrived.take().or(arrived);
+        let route = self.outer.leave();
         if let Some(route) = route.filter(|_| self.kind.protocol == Protocol::Http) {
             let name = [method::in_name(self.kind.method), " ", &*route].concat();
             let route = ("http.route", Value::Str(&route));

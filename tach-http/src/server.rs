@@ -20,6 +20,7 @@ struct Head<'a> {
     route: Option<&'a str>,
     /// The method and the route, or gRPC's method, which the span is not named by yet.
     name: Option<&'a str>,
+    version: &'static str,
 }
 
 /// Opens a request's span in the caller's trace. Returns `None` if a layer around has one.
@@ -34,7 +35,7 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     }
     let (method, headers) = (request.method(), request.headers());
     let protocol = Protocol::of(method, headers);
-    let kind = Kind { is_client: false, method: method::known(method), protocol };
+    let kind = Kind::new(false, method, protocol);
     let seen = Seen::of(headers);
     let mut target = Target::of(request.uri());
     target.authority = target.authority.or(seen.host);
@@ -43,7 +44,8 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
         Protocol::Http => route.map(|route| [method::in_name(kind.method), " ", route].concat()),
         _ => Some(rpc_method(target.path).to_owned()),
     };
-    let head = Head { kind, target, route, name: name.as_deref() };
+    let version = method::version(request.version());
+    let head = Head { kind, target, route, name: name.as_deref(), version };
     let parent = if options.extract.is_some() { None } else { seen.parent(headers) };
     let span = match &parent {
         Some(parent) => parent.in_scope(|| head.span(true)),
@@ -63,7 +65,7 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
 /// A span of the fields below. `$parent` is empty, or `parent: None,` for a caller's span.
 macro_rules! http_span {
     ($head:expr, $($parent:tt)*) => {{
-        let Head { kind: Kind { method, .. }, target, route, name } = $head;
+        let Head { kind: Kind { method, .. }, target, route, name, version } = $head;
         let (host, port) = target.address();
         info_span!(
             target: "tach_http",
@@ -78,6 +80,7 @@ macro_rules! http_span {
             url.scheme = target.scheme.unwrap_or("http"),
             server.address = host,
             server.port = port,
+            network.protocol.version = *version,
             otel.status_code = Empty, otel.status_description = Empty, error.type = Empty,
             tach.budget.outcome = Empty, http.request.method_original = Empty,
         )

@@ -4,7 +4,7 @@ use core::convert::Infallible;
 use core::future::{pending, ready};
 use std::io;
 
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use tach_http::RequestLayer;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 
@@ -13,7 +13,11 @@ use crate::kit::{Body, answers, assert_has, call, one, request, spans, status};
 #[test]
 fn a_call_has_the_attributes_of_the_conventions() {
     let span = one(spans(async {
-        let service = answers(|_: Request<Body>| status(200));
+        let service = answers(|_: Request<Body>| {
+            let mut response = status(200);
+            *response.version_mut() = Version::HTTP_2;
+            response
+        });
         let request = request("GET", "https://user:pass@example.com/users/7?token=secret", &[]);
         call(RequestLayer::client(), service, request).await;
     }));
@@ -26,6 +30,7 @@ fn a_call_has_the_attributes_of_the_conventions() {
             ("url.full", "https://example.com/users/7"),
             ("server.address", "example.com"),
             ("server.port", "443"),
+            ("network.protocol.version", "2"),
             ("error.type", ""),
         ],
     );

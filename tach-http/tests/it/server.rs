@@ -29,6 +29,7 @@ fn a_request_has_the_attributes_of_the_conventions() {
             ("url.scheme", "http"),
             ("server.address", "example.com"),
             ("server.port", "8080"),
+            ("network.protocol.version", "1.1"),
             ("error.type", ""),
             ("http.route", ""),
             ("http.request.method_original", ""),
