@@ -41,8 +41,7 @@ pub enum Incident<'a> {
     /// A sink fails at a task.
     #[non_exhaustive]
     Failed {
-        /// The sink's name or path. For [`Task::Format`], the names of all sinks with that format,
-        /// separated by commas.
+        /// The sink's name or path.
         sink: &'a str,
         /// What fails.
         task: Task,

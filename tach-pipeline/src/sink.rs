@@ -1,7 +1,6 @@
 //! Where events go.
 
 pub(crate) mod all;
-pub(crate) mod any_format;
 mod batch;
 mod colors;
 mod content;
@@ -41,7 +40,6 @@ use log::{LevelFilter, Metadata};
 use tach_log::{Format, Line};
 use tach_sinks::adapter::{Options, Standard, Stream, is_journal};
 
-use self::any_format::AnyFormat;
 pub use self::journal::JournalExport;
 use self::target::Target;
 pub(crate) use self::worker::Patience;
@@ -111,7 +109,7 @@ pub struct Sink<K = kind::Any> {
 pub(crate) struct Common {
     /// The name in place of the receiver's.
     name: Option<String>,
-    format: Arc<dyn AnyFormat>,
+    format: Arc<AnyFormat>,
     only: Option<Only>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
@@ -126,9 +124,11 @@ pub(crate) struct Common {
     pub(crate) written: Option<u64>,
 }
 
+pub(crate) type AnyFormat = dyn Format + Send + Sync;
+
 /// Returns a format that writes whole messages of this process, with the event as the other format
 /// writes it.
-type Envelope = Arc<dyn Fn(Arc<dyn AnyFormat>) -> Arc<dyn AnyFormat> + Send + Sync>;
+type Envelope = Arc<dyn Fn(Arc<AnyFormat>) -> Arc<AnyFormat> + Send + Sync>;
 
 impl Sink {
     /// Writes to the standard output.
@@ -344,10 +344,6 @@ impl<K> Sink<K> {
 
     /// Sets the format, by default [`Line`].
     ///
-    /// A record is formatted once for all sinks with the same format: formats of `tach-log` and
-    /// [`JournalExport`] with equal options, your own if it has no fields, or clones of one
-    /// `Arc<dyn Format + Send + Sync>`.
-    ///
     /// # Examples
     ///
     /// ```
@@ -410,7 +406,7 @@ impl<K> Sink<K> {
     }
 
     /// Like [`format`](Self::format), for a format of any type.
-    pub(crate) fn any_format(mut self, format: Arc<dyn AnyFormat>) -> Self {
+    pub(crate) fn any_format(mut self, format: Arc<AnyFormat>) -> Self {
         self.common.format = format;
         self
     }

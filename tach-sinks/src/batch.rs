@@ -124,15 +124,6 @@ impl<L: Copy> Batch<L> {
         self.marks.pop();
     }
 
-    /// Adds a copy of the last event of `other`, which has one.
-    #[inline]
-    pub fn add_last_of(&mut self, other: &Self) {
-        self.bytes.extend_from_slice(&other.bytes[other.bytes.len() - other.last_len()..]);
-        if let Some(last) = other.marks.last() {
-            self.end(*last);
-        }
-    }
-
     #[inline]
     fn end(&mut self, mark: Mark<L>) {
         self.ends.push(self.bytes.len());

@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use tach_log::adapter::Style;
-use tach_log::{Json, Keyed, Line, Logfmt, Part};
+use tach_log::{Format, Json, Keyed, Line, Logfmt, Part};
 
 use super::calls::{Calls, call, choose, keys, turn_on};
 use super::parsed::{End, Number, Parsed};
-use crate::sink::JournalExport;
-use crate::sink::any_format::AnyFormat;
+use crate::sink::{AnyFormat, JournalExport};
 
-// Box the concrete types: sinks share the formatting only if their formats have the same type.
 keys! {
-    Option<Arc<dyn AnyFormat>>;
+    Option<Arc<AnyFormat>>;
     choice {
         line = |keys: Calls<Line>| boxed(keys.on(Line::new()));
         compact = |keys: Calls<Line>| boxed(keys.on(Line::compact()));
@@ -30,7 +28,7 @@ keys! {
     }
 }
 
-fn boxed(format: impl AnyFormat + 'static) -> Arc<dyn AnyFormat> {
+fn boxed(format: impl Format + Send + Sync + 'static) -> Arc<AnyFormat> {
     Arc::new(format)
 }
 

@@ -198,11 +198,6 @@ impl Levels {
         self.doubts.iter().map(Doubt::incident)
     }
 
-    /// Returns whether both surely accept the same records. A wrong `false` only costs time.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.most == other.most && !self.is_by_target && !other.is_by_target
-    }
-
     /// Returns whether a sink with these levels writes such a record. The pipeline's own records
     /// pass at their level, since their counts are found nowhere else.
     #[inline]
@@ -335,7 +330,6 @@ mod tests {
             assert_eq!(of_target.most(), level);
             assert!(level == LevelFilter::Off || of_target.enabled(L::Error.into(), "app"));
         }
-        assert!(levels("3").is_same(&levels("info")));
         // A target may begin with a digit.
         assert!(levels("3d=debug").enabled(L::Debug.into(), "3d::x"));
     }

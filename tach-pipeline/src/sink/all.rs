@@ -7,7 +7,6 @@ pub(crate) mod survival;
 #[cfg(feature = "config")]
 mod swap;
 
-use std::io;
 use std::sync::Arc;
 
 use log::LevelFilter;
@@ -19,7 +18,6 @@ use self::opened::{OpenLane, OpenSink};
 #[cfg(feature = "config")]
 pub(crate) use self::swap::{RESTART, Swap};
 use super::batch::{BATCH, Batch};
-use super::formatter::Formatter;
 use super::owner::output;
 use super::stream::{Here, Stream};
 use super::thread::{Begin, Idle, ServedLane, Thread};
@@ -33,11 +31,11 @@ use crate::level::Level;
 use crate::progress::Progress;
 use crate::queue::Loss;
 use crate::report;
-use crate::stats::{ByLevel, Happened, Items, SINK_FAILED, SinkCounts};
+use crate::stats::{ByLevel, Items, SINK_FAILED};
 
 /// The sinks at work.
 pub(crate) struct Sinks {
-    layouts: Vec<Layout>,
+    streams: Vec<Stream>,
     /// One thread for each sink. Empty if the back end itself writes to the only sink.
     threads: Vec<Thread>,
     /// The file in which sinks note what they write, if records are to outlive the process.
@@ -75,7 +73,7 @@ impl Sinks {
     ) -> Result<Self, Error> {
         let is_alone = opened.is_alone();
         let mut sinks = Self {
-            layouts: Vec::new(),
+            streams: Vec::new(),
             threads: Vec::new(),
             notes,
             takers,
@@ -126,14 +124,14 @@ impl Sinks {
         for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
             let all = Levels::all(LevelFilter::Trace);
             let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
-            let stream = Layout::of(&mut self.layouts, formatter).stream(levels, &reporter);
-            stream.count_for(Arc::clone(&counts));
+            let levels = levels.clone();
+            let mut stream = Stream::new(formatter, levels, Arc::clone(&counts), reporter.clone());
             stream.here = here.take();
-            if let Some(thread) = self.threads.last() {
+            stream.worker = self.threads.last().map(|thread| {
                 let link = (Arc::clone(&thread.link), lane);
-                let progress = Arc::clone(&self.progress);
-                stream.workers.push(Worker::new(link, patience, progress, counts, reporter));
-            }
+                Worker::new(link, patience, Arc::clone(&self.progress), counts, reporter)
+            });
+            self.streams.push(stream);
         }
         begin
     }
@@ -154,14 +152,13 @@ impl Sinks {
 
     #[cold]
     fn refilter(&mut self) {
-        let Self { layouts, takers, progress, .. } = self;
+        let Self { streams, takers, progress, .. } = self;
         let sinks = progress.counts.sinks();
-        let at = |counts: &Arc<SinkCounts>| sinks.iter().position(|it| Arc::ptr_eq(it, counts));
-        let levels_of = |counts: &Arc<SinkCounts>| takers.get(at(counts)?);
-        for layout in
-            layouts.iter_mut().filter(|layout| layout.formatter.content.items().are_filtered())
-        {
-            layout.refilter(levels_of);
+        for stream in streams.iter_mut().filter(|it| it.formatter.content.items().are_filtered()) {
+            let at = sinks.iter().position(|counts| Arc::ptr_eq(counts, &stream.counts));
+            if let Some(levels) = at.and_then(|at| takers.get(at)) {
+                stream.levels = levels.clone();
+            }
         }
     }
 
@@ -175,20 +172,19 @@ impl Sinks {
     #[inline]
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.records += 1;
-        self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
+        self.streams.iter_mut().for_each(|stream| stream.record(record, time));
     }
 
     /// Returns whether dropped events were not reported yet.
     pub(crate) fn are_to_report(&self) -> bool {
-        let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        self.unreported.dropped.is_some() || streams.any(|stream| stream.unreported() > 0)
+        self.unreported.dropped.is_some()
+            || self.streams.iter().any(|stream| stream.unreported() > 0)
     }
 
     /// Returns whether events that are to outlive the process are enough for a write.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        streams.any(|stream| stream.batch.len() >= BATCH)
+        self.streams.iter().any(|stream| stream.batch.len() >= BATCH)
     }
 
     /// Counts the records that a queue dropped.
@@ -218,28 +214,23 @@ impl Sinks {
     pub(crate) fn report(&mut self, incident: &Incident<'_>, record: &[u8], now: UnixTime) {
         self.reporter.report(incident);
         if let Some(record) = Frame::read(record) {
-            self.layouts.iter_mut().for_each(|layout| layout.record(&record, now));
+            self.streams.iter_mut().for_each(|stream| stream.record(&record, now));
         }
     }
 
     /// Adds a record of how many spans or durations were dropped, for each sink that dropped any.
     fn report_dropped_spans(&mut self, occasion: Occasion) {
         let mut reports = Vec::new();
-        for Layout { formatter, streams } in &mut self.layouts {
-            if formatter.takes_events() {
-                continue;
-            }
-            let what = formatter.content.items().as_str();
-            for stream in streams {
-                stream.take_dropped(occasion, |sink, dropped| {
-                    let message = format!("{what} for {sink} dropped {SINK_FAILED}");
-                    reports.push((dropped.to, report::dropped(dropped, dropped.to, &message)));
-                });
-            }
+        for stream in self.streams.iter_mut().filter(|stream| !stream.formatter.takes_events()) {
+            stream.take_dropped(occasion, |counts, dropped| {
+                let (what, sink) = (counts.items.as_str(), &counts.name);
+                let message = format!("{what} for {sink} dropped {SINK_FAILED}");
+                reports.push((dropped.to, report::dropped(dropped, dropped.to, &message)));
+            });
         }
         for (time, bytes) in reports {
             if let Some(record) = Frame::read(&bytes) {
-                self.layouts.iter_mut().for_each(|layout| layout.record(&record, time));
+                self.streams.iter_mut().for_each(|stream| stream.record(&record, time));
             }
         }
     }
@@ -249,11 +240,9 @@ impl Sinks {
     pub(crate) fn write(&mut self, reopens: bool) {
         self.count();
         self.report_dropped_spans(Occasion::Round);
-        for Layout { formatter, streams } in &mut self.layouts {
-            for stream in streams {
-                stream.pass_on(formatter);
-            }
-        }
+        // Serve the sinks with room first, so that a full sink delays no other.
+        self.streams.iter_mut().for_each(Stream::pass_on);
+        self.streams.iter_mut().for_each(Stream::wait_for_room);
         if reopens {
             self.reopen();
         }
@@ -261,8 +250,7 @@ impl Sinks {
 
     /// Opens the files again, after the events that were already passed on are written.
     fn reopen(&mut self) {
-        let streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        streams.for_each(Stream::reopen_here);
+        self.streams.iter_mut().for_each(Stream::reopen_here);
         self.threads.iter().for_each(Thread::reopen);
     }
 
@@ -299,105 +287,10 @@ impl Sinks {
     fn pass_on_all(&mut self, occasion: Occasion) -> Option<String> {
         self.count();
         self.report_dropped_spans(occasion);
-        let mut failure = None;
-        for Layout { formatter, streams } in &mut self.layouts {
-            for stream in streams {
-                stream.pass_on_all(formatter, occasion);
-                failure = failure.or(stream.flush_here(formatter, occasion).err());
-            }
-        }
-        failure
-    }
-}
-
-/// The sinks that share a format. The format writes each record once for all of them.
-struct Layout {
-    formatter: Formatter,
-    streams: Vec<Stream>,
-}
-
-impl Layout {
-    /// Returns the layout for a format. If there is none, adds a layout.
-    fn of(layouts: &mut Vec<Self>, formatter: Formatter) -> &mut Self {
-        let known = layouts.iter().position(|layout| layout.formatter.is_same(&formatter));
-        let at = known.unwrap_or(layouts.len());
-        if known.is_none() {
-            layouts.push(Self { formatter, streams: Vec::new() });
-        }
-        &mut layouts[at]
-    }
-
-    /// Returns the stream for a filter. If there is none, adds a stream.
-    fn stream(&mut self, levels: &Levels, reporter: &Reporter) -> &mut Stream {
-        let known = self.streams.iter().position(|stream| stream.levels.is_same(levels));
-        let at = known.unwrap_or(self.streams.len());
-        if known.is_none() {
-            self.streams.push(Stream::new(levels.clone(), reporter.clone()));
-        }
-        &mut self.streams[at]
-    }
-
-    /// Moves each sink to the stream with the sink's present filter.
-    fn refilter<'a>(&mut self, levels_of: impl Fn(&Arc<SinkCounts>) -> Option<&'a Levels>) {
-        let Self { formatter, streams } = &mut *self;
-        for stream in streams.iter_mut() {
-            stream.pass_on_all(formatter, Occasion::Round);
-        }
-        for at in 0..self.streams.len() {
-            let moved = self.streams[at].refilter(&levels_of);
-            for (worker, counts, levels) in moved {
-                let reporter = worker.reporter().clone();
-                let stream = self.stream(levels, &reporter);
-                stream.count_for(counts);
-                stream.workers.push(worker);
-            }
-        }
-    }
-
-    #[inline]
-    fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
-        let Self { formatter, streams } = self;
-        if !formatter.takes_events() {
-            return;
-        }
-        write(streams, formatter, (record.level, record.target), time, |batch| {
-            formatter.write(record, time, batch)
-        });
-    }
-}
-
-/// Calls `format` for the first stream whose filter accepts the level and the target, and copies
-/// the formatted record to the other streams that accept them.
-#[inline]
-fn write(
-    streams: &mut [Stream],
-    formatter: &Formatter,
-    (level, target): (Level, &str),
-    time: UnixTime,
-    format: impl Fn(&mut Batch) -> io::Result<()>,
-) {
-    let happened = Happened { time, level: Some(level) };
-    let mut first = None;
-    for at in 0..streams.len() {
-        let (before, rest) = streams.split_at_mut(at);
-        let stream = &mut rest[0];
-        if !stream.levels.enabled(level, target) || !stream.make_room(formatter, happened) {
-            continue;
-        }
-        match first {
-            Some(first) => {
-                let first: &Stream = &before[first];
-                stream.batch.add_last_of(&first.batch);
-            }
-            None => match format(&mut stream.batch) {
-                Ok(()) => {
-                    if stream.is_not_formatted {
-                        stream.formatted_again();
-                    }
-                    first = Some(at);
-                }
-                Err(error) => stream.not_formatted(&error, happened),
-            },
-        }
+        self.streams.iter_mut().for_each(|stream| stream.pass_on_all(occasion));
+        self.streams.iter_mut().fold(None, |failure, stream| {
+            stream.wait_for_room();
+            failure.or(stream.flush_here(occasion).err())
+        })
     }
 }

@@ -3,9 +3,7 @@
 #[cfg(feature = "tracing")]
 pub(super) mod signals;
 
-use core::any::Any;
-
-use super::any_format::AnyFormat;
+use super::AnyFormat;
 use crate::frame::Wanted;
 use crate::stats::Items;
 
@@ -17,7 +15,7 @@ pub(super) trait Content: Send {
     fn add_to(&self, wanted: &mut Wanted);
 
     /// Returns the format of events, or `None` if the sink takes no events.
-    fn format(&self) -> Option<&dyn AnyFormat> {
+    fn format(&self) -> Option<&AnyFormat> {
         None
     }
 
@@ -38,10 +36,4 @@ pub(super) trait Content: Send {
     fn durations(&self) -> Option<&dyn signals::WriteDurations> {
         None
     }
-
-    fn as_any(&self) -> &dyn Any;
-
-    /// Returns whether both contents are known to be written alike. If they are and the method
-    /// returns `false`, each item is written twice.
-    fn is_same(&self, other: &dyn Content) -> bool;
 }

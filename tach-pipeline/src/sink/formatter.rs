@@ -1,13 +1,12 @@
 //! Writes records and other content in a sink's format.
 
-use core::any::Any;
 use std::io;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 use tach_log::adapter::{self, Parts, Site};
 
-use super::any_format::{self, AnyFormat};
+use super::AnyFormat;
 use super::batch::Batch;
 use super::content::Content;
 use super::cut::Cut;
@@ -30,14 +29,6 @@ pub(super) struct Formatter {
 const LEAST: usize = 64;
 
 impl Formatter {
-    /// Returns whether both formatters are known to write every event alike. If they do and the
-    /// method returns `false`, each event is formatted twice.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_colored == other.is_colored
-            && self.most_line == other.most_line
-            && self.content.is_same(&*other.content)
-    }
-
     #[inline]
     pub(super) fn takes_events(&self) -> bool {
         self.content.format().is_some()
@@ -159,7 +150,7 @@ impl Formatter {
     }
 }
 
-impl Content for Arc<dyn AnyFormat> {
+impl Content for Arc<AnyFormat> {
     fn items(&self) -> Items {
         Items::RECORDS
     }
@@ -169,63 +160,7 @@ impl Content for Arc<dyn AnyFormat> {
     }
 
     #[inline]
-    fn format(&self) -> Option<&dyn AnyFormat> {
+    fn format(&self) -> Option<&AnyFormat> {
         Some(&**self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn is_same(&self, other: &dyn Content) -> bool {
-        let other: Option<&Self> = other.as_any().downcast_ref();
-        other.is_some_and(|other| any_format::is_same(&**self, &**other))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tach_log::{Event, Format, Json, Line, Logfmt};
-
-    use super::*;
-    use crate::sink::JournalExport;
-
-    #[derive(Clone)]
-    struct Own(u8);
-
-    impl Format for Own {
-        fn write(&self, _: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-            to.push(self.0);
-            Ok(())
-        }
-    }
-
-    fn formatter(format: impl Format + Send + Sync + 'static, is_colored: bool) -> Formatter {
-        let format: Arc<dyn AnyFormat> = Arc::new(format);
-        Formatter { content: Box::new(format), is_colored, most: usize::MAX, most_line: usize::MAX }
-    }
-
-    #[test]
-    fn formats_are_the_same_if_they_are_equal_or_shared() {
-        let shared: Arc<dyn Format + Send + Sync> = Arc::new(Own(1));
-        let all = || {
-            [
-                formatter(Json::new(), false),
-                formatter(Line::new(), false),
-                formatter(Line::new(), true),
-                formatter(Logfmt::new(), false),
-                formatter(JournalExport::new(), false),
-                formatter(Arc::clone(&shared), false),
-            ]
-        };
-        for (i, one) in all().iter().enumerate() {
-            for (j, other) in all().iter().enumerate() {
-                assert_eq!(one.is_same(other), i == j, "{i} {j}");
-            }
-        }
-        // Formats of other types can't be compared if they have fields.
-        assert!(!formatter(Own(1), false).is_same(&formatter(Own(1), false)));
-        let other: Arc<dyn Format + Send + Sync> = Arc::new(Own(1));
-        assert!(!formatter(shared, false).is_same(&formatter(other, false)));
     }
 }

@@ -33,8 +33,8 @@ use std::sync::Arc;
 
 use tach_sinks::adapter::{self, LogFile, Options, Receiver};
 
+use super::AnyFormat;
 use super::Sink;
-use super::any_format::AnyFormat;
 use super::refused::Refused;
 use super::target::{Lane, Target};
 use crate::error::Error;
@@ -152,7 +152,7 @@ impl Target for File {
         Box::new(Self { path, options: self.options })
     }
 
-    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    fn open(self: Box<Self>, format: Arc<AnyFormat>) -> Result<Vec<Lane>, Error> {
         let name = self.name();
         let file = LogFile::open(&self.path, self.options)
             .map_err(|error| Error::open(&self.path, error))?;
@@ -175,7 +175,7 @@ impl Target for Stream {
         Box::new(Self { name: self.name.clone(), writer })
     }
 
-    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    fn open(self: Box<Self>, format: Arc<AnyFormat>) -> Result<Vec<Lane>, Error> {
         Ok(Lane::events(self.name, format, self.writer))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tach_otlp::{Exporter, Otlp, Rejection, Signal, adapter};
 use tach_sinks::adapter::Receiver;
 
-use super::any_format::AnyFormat;
+use super::AnyFormat;
 use super::target::{Lane, Target};
 use super::{Sink, kind};
 use crate::channel::current_thread;
@@ -127,7 +127,7 @@ impl Target for Otlp {
         Box::new(adapter::in_child(self))
     }
 
-    fn open(self: Box<Self>, _: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    fn open(self: Box<Self>, _: Arc<AnyFormat>) -> Result<Vec<Lane>, Error> {
         let exporter = self.exporter().map_err(|error| Error::otlp(&error))?;
         let exporter = Arc::new(Lock::new(exporter));
         let sent = SIGNALS.into_iter().filter(|&signal| self.sends(signal));

@@ -1,9 +1,12 @@
-//! The events for all sinks with the same format and the same filter, and the sinks' writers.
+//! The events for a sink, and the sink's writer.
 
 use core::mem;
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
+
+use tach_core::UnixTime;
+use tach_sinks::Task;
 
 use super::batch::{BATCH, Batch, KEPT};
 use super::formatter::Formatter;
@@ -12,29 +15,27 @@ use super::thread::levels_with_room;
 use super::unreported::{Occasion, Unreported};
 use super::worker::{Patience, Worker};
 use crate::filter::Levels;
+use crate::frame::Frame;
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
-use crate::stats::{Dropped, Happened, Items, SinkCounts};
-use tach_sinks::Task;
+use crate::stats::{Dropped, Happened, SinkCounts};
 
 pub(super) struct Stream {
+    pub(super) formatter: Formatter,
     pub(super) levels: Levels,
     pub(super) batch: Batch,
     /// Records that were dropped before they reached the batch, and not reported yet.
     unreported: Unreported,
     /// Whether the format failed at the last record.
-    pub(super) is_not_formatted: bool,
+    is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
     added: u64,
     /// A pipeline's only sink, to which the back end itself writes: there is no other sink that a
     /// thread would keep from waiting.
     pub(super) here: Option<Here>,
-    /// Otherwise the threads of the sinks.
-    pub(super) workers: Vec<Worker>,
-    /// The statistics of each sink.
-    pub(super) counts: Vec<Arc<SinkCounts>>,
-    /// The names of the sinks, separated by commas.
-    names: String,
+    /// Otherwise the thread of the sink.
+    pub(super) worker: Option<Worker>,
+    pub(super) counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
 
@@ -49,70 +50,65 @@ pub(super) struct Here {
 }
 
 impl Stream {
-    pub(super) fn new(levels: Levels, reporter: Reporter) -> Self {
+    pub(super) fn new(
+        formatter: Formatter,
+        levels: Levels,
+        counts: Arc<SinkCounts>,
+        reporter: Reporter,
+    ) -> Self {
         Self {
+            formatter,
             levels,
             batch: Batch::new(),
             unreported: Unreported::default(),
             is_not_formatted: false,
             added: 0,
             here: None,
-            workers: Vec::new(),
-            counts: Vec::new(),
-            names: String::new(),
+            worker: None,
+            counts,
             reporter,
         }
     }
 
-    /// Adds a sink, whose records are counted in `counts`.
-    pub(super) fn count_for(&mut self, counts: Arc<SinkCounts>) {
-        self.counts.push(counts);
-        self.name();
-    }
-
-    /// Makes the stream's names those of its sinks.
-    pub(super) fn name(&mut self) {
-        let names: Vec<_> = self.counts.iter().map(|counts| &*counts.name).collect();
-        self.names = names.join(", ");
-    }
-
-    /// Uses the filter that the first of the sinks has now. Removes and returns the sinks that have
-    /// another one, with those filters. Call after [`pass_on_all`](Self::pass_on_all): the events
-    /// in the batch belong to all of the present sinks.
-    pub(super) fn refilter<'a>(
-        &mut self,
-        levels_of: &impl Fn(&Arc<SinkCounts>) -> Option<&'a Levels>,
-    ) -> Vec<(Worker, Arc<SinkCounts>, &'a Levels)> {
-        let Some(levels) = self.counts.first().and_then(levels_of) else { return Vec::new() };
-        self.levels = levels.clone();
-        let mut moved = Vec::new();
-        for at in (1..self.counts.len()).rev() {
-            match levels_of(&self.counts[at]) {
-                Some(other) if !other.is_same(levels) => {
-                    moved.push((self.workers.remove(at), self.counts.remove(at), other));
-                }
-                _ => {}
-            }
+    /// Adds a record, if the sink takes records and its filter accepts this one.
+    #[inline]
+    pub(super) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
+        let happened = Happened { time, level: Some(record.level) };
+        if self.formatter.takes_events()
+            && self.levels.enabled(record.level, record.target)
+            && self.make_room(happened)
+        {
+            let added = self.formatter.write(record, time, &mut self.batch);
+            self.formatted(added, happened);
         }
-        self.name();
-        moved
+    }
+
+    /// Notes whether something was formatted and added to the batch.
+    #[inline]
+    pub(super) fn formatted(&mut self, added: io::Result<()>, happened: Happened) {
+        match added {
+            Ok(()) if self.is_not_formatted => self.formatted_again(),
+            Ok(()) => {}
+            Err(error) => self.not_formatted(&error, happened),
+        }
     }
 
     /// Makes room for one more record. If there is no room, counts that
     /// record as dropped and returns `false`.
     #[inline]
-    pub(super) fn make_room(&mut self, formatter: &Formatter, happened: Happened) -> bool {
+    pub(super) fn make_room(&mut self, happened: Happened) -> bool {
         self.added += 1;
         if self.batch.len() >= BATCH {
             if !self.is_noted() {
-                self.pass_on(formatter);
+                self.pass_on();
+                self.wait_for_room();
             }
             if !self.has_room(happened.level) {
                 self.drop_one(happened);
                 return false;
             }
         }
-        self.report_dropped(formatter, Occasion::Round);
+        self.report_dropped(Occasion::Round);
         true
     }
 
@@ -130,135 +126,124 @@ impl Stream {
         self.batch.len() < buffer_bytes || level.is_some_and(|level| level.passes(least))
     }
 
-    /// Returns what the sinks of the stream take.
-    fn items(&self) -> &'static str {
-        self.counts.first().map_or(Items::RECORDS, |counts| counts.items).as_str()
-    }
-
     /// Counts and reports a record that can't be formatted.
     #[cold]
-    pub(super) fn not_formatted(&mut self, error: &io::Error, happened: Happened) {
-        for counts in &self.counts {
-            counts.failed(error);
-        }
-        let (sink, items) = (&*self.names, self.items());
-        let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
-        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
+    fn not_formatted(&mut self, error: &io::Error, happened: Happened) {
+        self.counts.failed(error);
+        self.fails(error);
         self.is_not_formatted = true;
         self.drop_one(happened);
     }
 
+    /// Reports that the sink's format or filter fails.
+    fn fails(&mut self, error: &io::Error) {
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
+    }
+
     /// Notes that the format works again.
     #[cold]
-    pub(super) fn formatted_again(&mut self) {
+    fn formatted_again(&mut self) {
         self.is_not_formatted = false;
-        let (sink, items, task) = (&*self.names, self.items(), Task::Format);
-        self.reporter.report(&Incident::Recovered { sink, items, task });
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Recovered { sink, items, task: Task::Format });
     }
 
     fn drop_one(&mut self, happened: Happened) {
-        self.counts.iter().for_each(|counts| counts.refuse_one(happened.level));
+        self.counts.refuse_one(happened.level);
         Dropped::add(&mut self.unreported.dropped, happened);
     }
 
-    /// Returns how many events were dropped that were not reported, for each sink.
+    /// Returns how many events were dropped that were not reported.
     pub(super) fn unreported(&self) -> u64 {
-        let of_all = self.unreported.count() * self.counts.len() as u64;
-        of_all + self.workers.iter().map(Worker::unreported).sum::<u64>()
+        self.unreported.count() + self.worker.as_ref().map_or(0, Worker::unreported)
     }
 
-    /// If records were dropped for all sinks of the stream, adds a record that states their number.
+    /// If records were dropped before they reached the batch, adds a record that states their number.
     /// Before the end, a second after the last such record.
     #[inline]
-    pub(super) fn report_dropped(&mut self, formatter: &Formatter, occasion: Occasion) {
-        if self.unreported.dropped.is_some() && formatter.takes_events() {
-            self.report_dropped_if_due(formatter, occasion);
+    fn report_dropped(&mut self, occasion: Occasion) {
+        if self.unreported.dropped.is_some() && self.formatter.takes_events() {
+            self.report_dropped_if_due(occasion);
         }
     }
 
     #[cold]
-    fn report_dropped_if_due(&mut self, formatter: &Formatter, occasion: Occasion) {
+    fn report_dropped_if_due(&mut self, occasion: Occasion) {
         let Some(dropped) = self.unreported.due(occasion, true) else { return };
         let before = self.batch.events_left();
-        if formatter.write_dropped(&dropped, &self.levels, &mut self.batch).is_err() {
+        if self.formatter.write_dropped(&dropped, &self.levels, &mut self.batch).is_err() {
             return;
         }
         self.unreported.report();
         self.added += (self.batch.events_left() - before) as u64;
-        for counts in &self.counts {
-            let (sink, items) = (Some(&*counts.name), counts.items.as_str());
-            let count = dropped.count;
-            self.reporter.report(&Incident::Dropped { sink, items, count });
-        }
+        let (sink, items) = (Some(&*self.counts.name), self.counts.items.as_str());
+        self.reporter.report(&Incident::Dropped { sink, items, count: dropped.count });
     }
 
-    /// Takes the numbers of dropped spans or durations of each sink. A stream of spans or durations
-    /// can't contain a record of them, so `report` adds it to other streams. `report` receives the
-    /// sink's name.
+    /// Takes the numbers of dropped spans or durations. A sink of spans or durations can't take a
+    /// record of them, so `report` adds it to other streams.
     pub(super) fn take_dropped(
         &mut self,
         occasion: Occasion,
-        mut report: impl FnMut(&str, &Dropped),
+        mut report: impl FnMut(&SinkCounts, &Dropped),
     ) {
         if let Some(dropped) = self.unreported.due(occasion, true) {
             self.unreported.report();
-            report(&self.names, &dropped);
+            report(&self.counts, &dropped);
         }
-        for worker in &mut self.workers {
-            if let Some(dropped) = worker.take_dropped(occasion) {
-                report(worker.name(), &dropped);
-            }
+        if let Some(dropped) = self.worker.as_mut().and_then(|it| it.take_dropped(occasion)) {
+            report(&self.counts, &dropped);
         }
     }
 
-    /// Writes the events to the only sink, or passes them to the sinks' threads. Events stay in the
-    /// batch only if the only sink fails.
-    pub(super) fn pass_on(&mut self, formatter: &Formatter) {
+    /// Writes the events to the only sink, or passes them to the sink's thread. They stay in the
+    /// batch if the only sink fails, or the thread has no room.
+    pub(super) fn pass_on(&mut self) {
         if self.batch.len() < BATCH {
-            self.report_dropped(formatter, Occasion::Round);
+            self.report_dropped(Occasion::Round);
         }
         self.count();
         match &mut self.here {
             Some(here) => here.output.write(&mut self.batch),
-            None => self.hand_over(formatter, Occasion::Round),
+            None => self.hand_over(Occasion::Round),
         }
     }
 
-    /// Passes the events to the threads, with the reports of dropped records that are due.
-    fn hand_over(&mut self, formatter: &Formatter, occasion: Occasion) {
-        if formatter.takes_events() {
-            for worker in &mut self.workers {
-                worker.report_dropped(occasion, formatter, &self.levels);
-            }
+    /// Passes the events to the thread if it has room, with the reports of dropped records that are
+    /// due.
+    fn hand_over(&mut self, occasion: Occasion) {
+        let Some(worker) = &mut self.worker else { return };
+        if self.formatter.takes_events() {
+            worker.report_dropped(occasion, &self.formatter, &self.levels);
         }
-        self.workers.iter_mut().for_each(Worker::pass_own_on);
-        if self.batch.is_empty() {
-            return;
+        worker.pass_own_on();
+        if !self.batch.is_empty() && worker.offer(&self.batch) {
+            self.batch.clear(KEPT);
         }
-        // Serve the sinks with room first, so that a full sink delays no other.
-        let mut full = Vec::new();
-        for worker in &mut self.workers {
-            if !worker.offer(&self.batch) {
-                full.push(worker);
-            }
-        }
-        for worker in full {
+    }
+
+    /// Waits until the thread has room for what is left in the batch.
+    pub(super) fn wait_for_room(&mut self) {
+        let Some(worker) = &mut self.worker else { return };
+        if !self.batch.is_empty() {
             worker.offer_and_wait(&self.batch);
+            self.batch.clear(KEPT);
         }
-        self.batch.clear(KEPT);
     }
 
-    /// Passes all events to the threads for a flush or the end, with reports of dropped records.
+    /// Passes all events to the thread for a flush or the end, with reports of dropped records.
     /// The events of a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
-    pub(super) fn pass_on_all(&mut self, formatter: &Formatter, occasion: Occasion) {
+    pub(super) fn pass_on_all(&mut self, occasion: Occasion) {
         if self.here.is_some() {
             // If the only sink fails, its full batch stays and has no room for a report.
             // `flush_here` adds the report after it has written the batch.
             return self.count();
         }
-        self.report_dropped(formatter, occasion);
+        self.report_dropped(occasion);
         self.count();
-        self.hand_over(formatter, occasion);
+        self.hand_over(occasion);
     }
 
     /// Raises `taken` by the records that came. Call before any of them is counted as written or
@@ -268,16 +253,13 @@ impl Stream {
             self.report_panic();
         }
         let added = mem::take(&mut self.added);
-        self.counts.iter().for_each(|counts| counts.taken.add(added));
+        self.counts.taken.add(added);
     }
 
-    /// Reports that the function of the stream's filter has panicked.
+    /// Reports that the function of the filter has panicked.
     #[cold]
     fn report_panic(&mut self) {
-        let (sink, items) = (&*self.names, self.items());
-        let error = &io::Error::other("the function of Sink::only panicked; all records pass now");
-        let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
-        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
+        self.fails(&io::Error::other("the function of Sink::only panicked; all records pass now"));
     }
 
     /// Opens the only sink's file again. Call after the events are written.
@@ -292,14 +274,10 @@ impl Stream {
     /// # Errors
     ///
     /// Returns the reason, after reporting the failure.
-    pub(super) fn flush_here(
-        &mut self,
-        formatter: &Formatter,
-        occasion: Occasion,
-    ) -> Result<(), String> {
+    pub(super) fn flush_here(&mut self, occasion: Occasion) -> Result<(), String> {
         let Some(here) = &mut self.here else { return Ok(()) };
         here.output.write_now(&mut self.batch)?;
-        self.report_dropped(formatter, occasion);
+        self.report_dropped(occasion);
         self.count();
         let Some(here) = &mut self.here else { return Ok(()) };
         here.output.write_now(&mut self.batch)?;

@@ -7,7 +7,7 @@ use tach_log::{Event, Format, Line};
 use tach_sinks::Syslog;
 use tach_sinks::adapter::syslog::{Daemon, LONGEST, Messages};
 
-use super::any_format::AnyFormat;
+use super::AnyFormat;
 use super::{Sink, kind, severity};
 
 impl Sink {
@@ -39,7 +39,7 @@ impl Sink {
         sink.common.max_line_bytes = LONGEST;
         // Read the process's number for each pipeline: in a forked child, the messages must have
         // the child's.
-        let message = move |format| -> Arc<dyn AnyFormat> {
+        let message = move |format| -> Arc<AnyFormat> {
             Arc::new(Message { messages: Messages::of(&options), format })
         };
         sink.common.envelope = Some(Arc::new(message));
@@ -50,7 +50,7 @@ impl Sink {
 /// Writes messages of syslog with the text in an inner format.
 struct Message {
     messages: Messages,
-    format: Arc<dyn AnyFormat>,
+    format: Arc<AnyFormat>,
 }
 
 impl Format for Message {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tach_sinks::adapter::Receiver;
 
-use super::any_format::AnyFormat;
+use super::AnyFormat;
 use super::content::Content;
 use crate::error::Error;
 use crate::faults::Faults;
@@ -49,7 +49,7 @@ pub(crate) trait Target: Send {
     /// # Errors
     ///
     /// If it can't be opened.
-    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error>;
+    fn open(self: Box<Self>, format: Arc<AnyFormat>) -> Result<Vec<Lane>, Error>;
 }
 
 /// One kind of content, with the writer that sends it to an open receiver. A collector takes
@@ -65,7 +65,7 @@ impl Lane {
     /// Returns the only lane of a receiver of events.
     pub(super) fn events(
         name: String,
-        format: Arc<dyn AnyFormat>,
+        format: Arc<AnyFormat>,
         writer: Box<dyn Receiver>,
     ) -> Vec<Self> {
         vec![Self { name, content: Box::new(format), writer }]

@@ -1,9 +1,8 @@
 //! Traces for people: the spans of each as a tree, with their times.
 
-use core::any::Any;
 use std::sync::Arc;
 
-use super::any_format::AnyFormat;
+use super::AnyFormat;
 use super::content::Content;
 use super::content::signals::WriteTraces;
 use super::target::{Lane, Target};
@@ -73,7 +72,7 @@ impl Target for OfTraces {
         Box::new(Self(self.0.again()))
     }
 
-    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    fn open(self: Box<Self>, format: Arc<AnyFormat>) -> Result<Vec<Lane>, Error> {
         let name = self.name();
         let lanes = self.0.open(format)?;
         let of_traces =
@@ -96,15 +95,6 @@ impl Content for Gathered {
 
     fn traces(&self) -> Option<&dyn WriteTraces> {
         Some(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    /// Each has the spans that wait for their trace.
-    fn is_same(&self, _: &dyn Content) -> bool {
-        false
     }
 }
 

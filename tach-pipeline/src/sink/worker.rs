@@ -100,14 +100,6 @@ impl Worker {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.counts.name
-    }
-
-    pub(super) fn reporter(&self) -> &Reporter {
-        &self.reporter
-    }
-
     /// Adds events only for this sink.
     pub(super) fn add_own(&mut self, events: &Batch) {
         self.own.append(events);

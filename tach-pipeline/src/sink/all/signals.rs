@@ -6,7 +6,6 @@ use std::io;
 use tach_core::UnixTime;
 
 use super::Sinks;
-use super::{Layout, write};
 use crate::durations::Collected;
 use crate::filter::{Levels, OWN_TARGET};
 use crate::level::Level;
@@ -20,7 +19,7 @@ impl Sinks {
     /// Returns the largest number of events per span that any sink takes, or `None` if no sink
     /// takes spans.
     pub(crate) fn most_events(&self) -> Option<u32> {
-        let contents = || self.layouts.iter().map(|layout| &layout.formatter.content);
+        let contents = || self.streams.iter().map(|stream| &stream.formatter.content);
         let spans = contents().filter_map(|content| content.spans().map(WriteSpans::most_events));
         let traces =
             contents().filter_map(|content| content.traces().map(WriteTraces::most_events));
@@ -29,23 +28,23 @@ impl Sinks {
 
     /// Adds a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
-        for layout in &mut self.layouts {
-            layout.span(span);
-            layout.traces(span.end, |content, levels| content.add(span, levels));
+        for stream in &mut self.streams {
+            stream.span(span);
+            stream.traces(span.end, |content, levels| content.add(span, levels));
         }
     }
 
     /// Writes what waits for the end of its trace, since no further spans come.
     pub(crate) fn finish_traces(&mut self, now: UnixTime) {
-        for layout in &mut self.layouts {
-            layout.traces(now, |content, _| content.rest());
+        for stream in &mut self.streams {
+            stream.traces(now, |content, _| content.rest());
         }
     }
 
     /// Returns the shortest period at which a sink takes the durations of spans, or `None` if no
     /// sink takes durations.
     pub(crate) fn period(&self) -> Option<Duration> {
-        let each = self.layouts.iter().filter_map(|layout| layout.formatter.content.durations());
+        let each = self.streams.iter().filter_map(|stream| stream.formatter.content.durations());
         each.map(WriteDurations::period).min()
     }
 
@@ -59,67 +58,59 @@ impl Sinks {
         now: UnixTime,
     ) -> bool {
         let mut ends_period = false;
-        for Layout { formatter, streams } in &mut self.layouts {
-            let Some(content) = formatter.content.durations() else { continue };
+        for stream in &mut self.streams {
+            let Some(content) = stream.formatter.content.durations() else { continue };
             let is_delta = content.is_delta();
-            if is_delta && !has_new {
-                continue;
+            if !is_delta || has_new {
+                ends_period |= is_delta;
+                stream.durations(durations, now);
             }
-            ends_period |= is_delta;
-            // Durations are written as errors: a filter that lets anything pass lets errors pass.
-            let level = Level::of(log::Level::Error);
-            write(streams, formatter, (level, OWN_TARGET), now, |batch| {
-                add(batch, Happened { time: now, level: None }, |bytes| {
-                    content.write(bytes, durations, now);
-                })
-            });
         }
         ends_period
     }
 }
 
-impl Layout {
+impl Stream {
     fn span(&mut self, span: &Span<'_>) {
-        let Self { formatter, streams } = self;
-        let Some(content) = formatter.content.spans() else { return };
+        if self.formatter.content.spans().is_none() {
+            return;
+        }
         let Some(first) = span.first() else { return };
         let (start, _) = &first;
         let happened = Happened { time: span.end, level: Some(start.level) };
-        // Each stream has a filter of its own, which applies to the events within the span too.
-        for stream in streams {
-            if !stream.levels.enabled(start.level, start.target)
-                || !stream.make_room(formatter, happened)
-            {
-                continue;
-            }
-            let Stream { batch, levels, .. } = stream;
-            let added = add(batch, happened, |bytes| {
-                content.write(bytes, span, &first, levels);
-            });
-            if let Err(error) = added {
-                stream.not_formatted(&error, happened);
-            }
+        if !self.levels.enabled(start.level, start.target) || !self.make_room(happened) {
+            return;
         }
+        let Self { formatter, batch, levels, .. } = self;
+        let Some(content) = formatter.content.spans() else { return };
+        // The filter applies to the events within the span too.
+        let added = add(batch, happened, |bytes| content.write(bytes, span, &first, levels));
+        self.formatted(added, happened);
     }
-}
 
-impl Layout {
     /// Adds what `text` returns, if it is not empty.
     fn traces(&mut self, time: UnixTime, text: impl Fn(&dyn WriteTraces, &Levels) -> String) {
-        let Self { formatter, streams } = self;
-        let Some(content) = formatter.content.traces() else { return };
+        let Some(content) = self.formatter.content.traces() else { return };
         let happened = Happened { time, level: None };
-        for stream in streams {
-            let text = text(content, &stream.levels);
-            if text.is_empty() || !stream.make_room(formatter, happened) {
-                continue;
-            }
-            let added =
-                add(&mut stream.batch, happened, |to| to.extend_from_slice(text.as_bytes()));
-            if let Err(error) = added {
-                stream.not_formatted(&error, happened);
-            }
+        let text = text(content, &self.levels);
+        if text.is_empty() || !self.make_room(happened) {
+            return;
         }
+        let added = add(&mut self.batch, happened, |to| to.extend_from_slice(text.as_bytes()));
+        self.formatted(added, happened);
+    }
+
+    /// Adds the durations, unless the filter lets nothing pass.
+    fn durations(&mut self, durations: &Collected, now: UnixTime) {
+        let happened = Happened { time: now, level: None };
+        let error = Level::of(log::Level::Error);
+        if !self.levels.enabled(error, OWN_TARGET) || !self.make_room(happened) {
+            return;
+        }
+        let Self { formatter, batch, .. } = self;
+        let Some(content) = formatter.content.durations() else { return };
+        let added = add(batch, happened, |bytes| content.write(bytes, durations, now));
+        self.formatted(added, happened);
     }
 }
 

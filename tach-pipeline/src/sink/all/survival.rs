@@ -54,9 +54,8 @@ impl Sinks {
     /// Copies the events that wait for the threads of collectors to the file.
     pub(crate) fn gather(&self) {
         let Some(notes) = &self.notes else { return };
-        let streams = self.layouts.iter().flat_map(|layout| &layout.streams);
         let sinks = self.progress.counts.sinks();
-        for worker in streams.flat_map(|stream| &stream.workers) {
+        for worker in self.streams.iter().filter_map(|stream| stream.worker.as_ref()) {
             let lane = sinks.iter().position(|counts| counts.is_remote && worker.is_of(counts));
             let Some(lane) = lane else { continue };
             let (link, at) = worker.link();
@@ -70,7 +69,7 @@ impl Sinks {
 
     /// Returns how many events sinks have dropped that the log does not state.
     pub(crate) fn unreported(&self) -> u64 {
-        self.layouts.iter().flat_map(|layout| &layout.streams).map(Stream::unreported).sum()
+        self.streams.iter().map(Stream::unreported).sum()
     }
 
     /// Returns how many events were ever refused by a sink before they waited.
@@ -89,16 +88,14 @@ impl Sinks {
         let Some(counts) = sinks.get(lane) else { return };
         counts.taken.add(ends.len() as u64);
         let events = Batch::of(bytes, ends, (now, None));
-        for stream in self.layouts.iter_mut().flat_map(|layout| &mut layout.streams) {
-            if let Some(worker) = stream.workers.iter_mut().find(|it| it.is_of(counts)) {
-                return worker.add_own(&events);
-            }
+        let mut workers = self.streams.iter_mut().filter_map(|stream| stream.worker.as_mut());
+        if let Some(worker) = workers.find(|worker| worker.is_of(counts)) {
+            worker.add_own(&events);
         }
     }
 
     /// Returns whether each sink that neither fails nor stalls has room for more events.
     pub(crate) fn have_room(&self) -> bool {
-        let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        streams.all(|stream| stream.workers.iter().all(Worker::has_room))
+        self.streams.iter().all(|stream| stream.worker.as_ref().is_none_or(Worker::has_room))
     }
 }

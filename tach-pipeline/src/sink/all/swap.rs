@@ -20,7 +20,7 @@ use crate::incident::Incident;
 use crate::report;
 use crate::sink::batch::Batch;
 use crate::sink::known::Known;
-use crate::sink::stream::{Here, Stream};
+use crate::sink::stream::Here;
 use crate::sink::thread::{Begin, Idle, ServedLane, Thread};
 use crate::sink::unreported::Occasion;
 use crate::sink::worker::Worker;
@@ -158,14 +158,12 @@ impl Sinks {
     }
 
     fn workers(&mut self) -> impl Iterator<Item = &mut Worker> {
-        let streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        streams.flat_map(|stream| &mut stream.workers)
+        self.streams.iter_mut().filter_map(|stream| stream.worker.as_mut())
     }
 
     /// Gives the sink to which the back end itself writes a thread.
     fn leave_here(&mut self, idle: Idle) {
-        let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        let Some(stream) = streams.next() else { return };
+        let Some(stream) = self.streams.first_mut() else { return };
         stream.count();
         let Some(Here { output, buffer_bytes, patience }) = stream.here.take() else { return };
         let batch = mem::replace(&mut stream.batch, Batch::new());
@@ -174,22 +172,18 @@ impl Sinks {
         let (thread, begin) = idle.serve(vec![lane], buffer_bytes, &self.progress, None);
         begin();
         let (link, progress) = (Arc::clone(&thread.link), Arc::clone(&self.progress));
-        stream.workers.push(Worker::new((link, 0), patience, progress, counts, reporter));
+        stream.worker = Some(Worker::new((link, 0), patience, progress, counts, reporter));
         self.threads.push(thread);
     }
 
     /// Passes nothing more to a sink.
     fn close(&mut self, index: usize) -> Option<Closing> {
         let counts = Arc::clone(&self.progress.counts.sinks()[index]);
-        let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        let worker = streams.find_map(|stream| stream.remove(&counts))?;
+        let at = self.streams.iter().position(|stream| Arc::ptr_eq(&stream.counts, &counts))?;
+        let worker = self.streams.remove(at).worker?;
         let is_its = |thread: &Thread| Arc::ptr_eq(&thread.link, worker.link().0);
         let at = self.threads.iter().position(is_its)?;
         let thread = self.threads.remove(at);
-        for layout in &mut self.layouts {
-            layout.streams.retain(|stream| !stream.counts.is_empty());
-        }
-        self.layouts.retain(|layout| !layout.streams.is_empty());
         counts.is_closed.set(true);
         // This flush covers all events of the sink. Later requests concern none of them, since no
         // event follows.
@@ -205,17 +199,6 @@ impl Sinks {
         let message = format!("records dropped, since {name} was closed before they were written");
         let record = report::dropped(lost, now, &message);
         self.report(&Incident::Dropped { sink: Some(name), items, count }, &record, now);
-    }
-}
-
-impl Stream {
-    /// Removes a sink, if it is one of the stream's.
-    fn remove(&mut self, counts: &Arc<SinkCounts>) -> Option<Worker> {
-        let at = self.workers.iter().position(|worker| worker.is_of(counts))?;
-        let removed = self.workers.remove(at);
-        self.counts.remove(at);
-        self.name();
-        Some(removed)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a collector takes, each signal in protobuf.
 
-use core::any::Any;
 use core::time::Duration;
 
 use tach_core::UnixTime;
@@ -12,7 +11,7 @@ use tach_spans::otlp;
 use crate::durations::Collected;
 use crate::filter::{Levels, OWN_TARGET};
 use crate::frame::Wanted;
-use crate::sink::any_format::AnyFormat;
+use crate::sink::AnyFormat;
 use crate::sink::content::Content;
 use crate::sink::content::signals::{WriteDurations, WriteSpans};
 use crate::spans::span::{First, Span};
@@ -30,11 +29,6 @@ pub(super) fn of(options: &Otlp, signal: Signal) -> Box<dyn Content> {
     }
 }
 
-/// Returns whether `other` is of the same type and equal.
-fn is_equal<T: PartialEq + 'static>(one: &T, other: &dyn Content) -> bool {
-    other.as_any().downcast_ref() == Some(one)
-}
-
 impl Content for LogRecords {
     fn items(&self) -> Items {
         Items::RECORDS
@@ -44,20 +38,11 @@ impl Content for LogRecords {
         wanted.add(self);
     }
 
-    fn format(&self) -> Option<&dyn AnyFormat> {
+    fn format(&self) -> Option<&AnyFormat> {
         Some(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn is_same(&self, other: &dyn Content) -> bool {
-        is_equal(self, other)
     }
 }
 
-#[derive(PartialEq)]
 struct Spans(SpanLimits);
 
 impl Content for Spans {
@@ -72,14 +57,6 @@ impl Content for Spans {
     fn spans(&self) -> Option<&dyn WriteSpans> {
         Some(self)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn is_same(&self, other: &dyn Content) -> bool {
-        is_equal(self, other)
-    }
 }
 
 impl WriteSpans for Spans {
@@ -93,7 +70,6 @@ impl WriteSpans for Spans {
     }
 }
 
-#[derive(PartialEq)]
 struct Durations {
     period: Duration,
     temporality: Temporality,
@@ -111,14 +87,6 @@ impl Content for Durations {
     fn durations(&self) -> Option<&dyn WriteDurations> {
         Some(self)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn is_same(&self, other: &dyn Content) -> bool {
-        is_equal(self, other)
-    }
 }
 
 impl WriteDurations for Durations {
@@ -132,18 +100,5 @@ impl WriteDurations for Durations {
 
     fn write(&self, to: &mut Vec<u8>, durations: &Collected, now: UnixTime) {
         otlp::write_durations(to, durations, self.is_delta(), now, OWN_TARGET);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_the_same_within_the_same_limits() {
-        let limits = SpanLimits::default();
-        assert!(Spans(limits).is_same(&Spans(limits)));
-        assert!(!Spans(limits).is_same(&Spans(SpanLimits { events: 3, ..limits })));
-        assert!(!Spans(limits).is_same(&Otlp::new().log_records()));
     }
 }

@@ -11,7 +11,7 @@ use crate::frame::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::host::program;
 use crate::level::Level;
-use crate::sink::any_format::AnyFormat;
+use crate::sink::AnyFormat;
 use crate::sink::batch::Batch;
 use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
@@ -62,7 +62,7 @@ fn after_reopening(
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let format: Arc<dyn AnyFormat> = Arc::new(format);
+    let format: Arc<AnyFormat> = Arc::new(format);
     let formatter = Formatter {
         content: Box::new(format),
         is_colored: false,
