@@ -4,18 +4,15 @@
 //! and with them the locks of a parent that has ended. So where the process can be looked up, it
 //! must live too. In another container a number means another process, and the lock decides.
 //!
-//! A process that executes another program keeps its number and its start, and loses its locks. The
-//! new program knows by a random number that the file is not its own, and the lock decides: another
-//! copy of this crate in the process, such as a plug-in's, may write the file.
+//! A process that executes another program keeps its number and its start. The new program knows by
+//! the addresses at which the kernel has put it that the file is not its own. (A child may have the
+//! lock. Another copy of this crate in the process, such as a plug-in's, finds the same addresses.)
 
-use core::hash::{BuildHasher as _, Hasher as _};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::hash::RandomState;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::process;
-use std::sync::OnceLock;
 
 use super::layout::{hash, head};
 use tach_record::host::process::Process;
@@ -40,16 +37,12 @@ pub(super) fn id_of(name: &OsStr) -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner(pub(super) [u64; head::OWNERS]);
 
-/// The same in forked children, which have other numbers.
-static PROGRAM: OnceLock<u64> = OnceLock::new();
-
 impl Owner {
     fn this() -> Self {
         let process = u64::from(process::id());
         let boot = fs::read("/proc/sys/kernel/random/boot_id").map_or(0, |id| hash(&id));
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
-        let random = || RandomState::new().build_hasher().finish();
-        let program = *PROGRAM.get_or_init(random);
+        let program = fs::read("/proc/self/auxv").map_or(0, |addresses| hash(&addresses));
         let this = |start| Self([process, start, boot, namespace, program]);
         started(process).map_or(Self([0; head::OWNERS]), this)
     }
@@ -57,10 +50,10 @@ impl Owner {
     /// Returns whether a living process uses the file, which may be this one.
     pub(super) fn uses(self, file: &File) -> bool {
         let Self([process, start, here @ .., program]) = self;
-        let Self([this, _, there @ .., executed]) = Self::this();
+        let Self([this, now, there @ .., executed]) = Self::this();
         if here == there && process != 0 {
-            if process == this && program == executed {
-                return true;
+            if process == this {
+                return (start, program) == (now, executed);
             }
             if started(process) != Some(start) {
                 return false;
@@ -147,8 +140,10 @@ pub(super) mod tests {
             words[at] += 1;
             Owner(words)
         };
-        // The last has executed another program, or has another copy of this crate.
-        for owner in [with(2), with(3), Owner([0; head::OWNERS]), with(4)] {
+        for gone in [with(1), with(4)] {
+            assert!(!gone.uses(&file), "its number is this process's, or it has executed this one");
+        }
+        for owner in [with(2), with(3), Owner([0; head::OWNERS])] {
             assert!(tach_files::try_lock(&other));
             assert!(owner.uses(&file), "the lock says so");
             tach_files::unlock(&other);
