@@ -55,7 +55,7 @@
 //!   [`Line::local_time`].
 //! - `serde`: values of `log`'s features `kv_serde` and `kv_sval` as objects and lists in [`Json`],
 //!   which are texts without it, and errors with their sources.
-//! - `slog`: [`EventTime`] as a drain of slog, also for `slog-async`, and [`Timestamp`] as a value.
+//! - `slog`: [`EventTime`] as a drain of slog, and [`Timestamp`] as a value.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

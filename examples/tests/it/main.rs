@@ -11,7 +11,6 @@ mod paused_time;
 mod pipeline;
 mod pipelines;
 mod service;
-mod slog_async;
 mod span_timing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod survive;

@@ -21,5 +21,4 @@ mod schemas;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "slog")]
-mod slog_async;
 mod written;

@@ -1,12 +1,9 @@
 //! slog's own drains.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use ::slog::{
-    Drain, FlushError, FnValue, Level, Logger, Never, OwnedKVList, PushFnValue, Record, info, o,
-};
+use ::slog::{Drain, FlushError, Level, Logger, Never, OwnedKVList, PushFnValue, Record, info, o};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::ManualClock;
@@ -109,22 +106,4 @@ fn filters_and_flushes_are_the_drains() {
         assert!(matches!(drain.flush(), Err(FlushError::NotSupported)));
     }
     check(&EventTime::new(Only(Level::Info)));
-    check(&EventTime::new(Only(Level::Info)).carried());
-}
-
-#[test]
-fn a_search_for_a_time_evaluates_no_more_than_the_newest_value() {
-    static OLDER: AtomicUsize = AtomicUsize::new(0);
-    static NEWER: AtomicUsize = AtomicUsize::new(0);
-    fn counted(counter: &'static AtomicUsize) -> impl slog::Value + Send + Sync {
-        FnValue(move |_: &Record<'_>| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            "text"
-        })
-    }
-    let term = FullFormat::new(PlainSyncDecorator::new(Captured::default())).build();
-    let log = Logger::root(EventTime::new(term).fuse(), o!("older" => counted(&OLDER)));
-    info!(log.new(o!("newer" => counted(&NEWER))), "served");
-    assert_eq!(OLDER.load(Ordering::Relaxed), 1);
-    assert!(NEWER.load(Ordering::Relaxed) <= 2);
 }
