@@ -73,6 +73,8 @@ pub(crate) fn run(options: &Options, output: Output) -> anyhow::Result<Outcome> 
             .with_context(|| format!("can't create {}", path.display()))?;
     }
     interrupt::note()?;
+    let time = humantime::format_duration(options.time);
+    writeln!(anstream::stderr(), "measures for {time}; Ctrl-C ends it early")?;
     let (clocks, plain_hz) = clocks::all();
     let pause = (options.time / COMPARISONS).clamp(SHORTEST, LONGEST);
     let series = thread::scope(|scope| {

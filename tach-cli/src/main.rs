@@ -6,7 +6,6 @@ mod drift;
 mod interrupt;
 mod measure;
 mod output;
-mod progress;
 
 use core::time::Duration;
 use std::io::{self, Write as _};

@@ -15,7 +15,6 @@ use serde::Serialize;
 use tach_core::{Instant, OrderedInstant};
 
 use crate::measure::{KNOWN_NS, as_f64, nanos};
-use crate::progress::Progress;
 
 /// The time for each core. On a loaded machine a thread may wait for its core for milliseconds.
 const TIME: Duration = Duration::from_millis(60);
@@ -79,10 +78,7 @@ pub(super) fn offsets() -> Option<Vec<Offset>> {
     let cores = bind(None)?;
     let (first, others) = cores.split_first()?;
     let (mut all, mut patience) = (Vec::new(), PATIENCE);
-    let progress = Progress::new(TIME.saturating_mul(u32::try_from(others.len()).unwrap_or(0)));
-    let begin = StdInstant::now();
     for &core in others {
-        progress.set(begin.elapsed(), || "skew between cores".to_owned());
         let start = StdInstant::now();
         let found = offset(*first, core, LONGEST.min(TIME + patience));
         all.push(found.unwrap_or_else(|| Offset::unknown(core)));

@@ -7,10 +7,8 @@ use std::time::Instant as StdInstant;
 use serde::Serialize;
 
 use super::clocks::{Clock, Comparison};
-use super::signed;
 use crate::interrupt;
 use crate::measure::{KNOWN_NS, as_f64};
-use crate::progress::Progress;
 
 /// A bracket that is wider than the clock's narrowest by this factor was probably interrupted.
 const WIDE: u64 = 3;
@@ -26,14 +24,12 @@ pub(crate) struct Series {
 pub(crate) fn measure(clocks: &[Clock], time: Duration, pause: Duration) -> Vec<Series> {
     let mut all: Vec<_> =
         clocks.iter().map(|clock| Series { name: clock.name, compared: Vec::new() }).collect();
-    let progress = Progress::new(time);
     let start = StdInstant::now();
     loop {
         let elapsed = start.elapsed();
         for (series, clock) in all.iter_mut().zip(clocks) {
             series.compared.push((elapsed.as_secs_f64(), (clock.compare)()));
         }
-        progress.set(elapsed, || all.iter().map(Series::live).collect::<Vec<_>>().join("  "));
         let left = time.saturating_sub(start.elapsed());
         if left.is_zero() || interrupt::was_pressed() {
             return all;
@@ -43,12 +39,6 @@ pub(crate) fn measure(clocks: &[Clock], time: Duration, pause: Duration) -> Vec<
 }
 
 impl Series {
-    /// Returns the last error for people.
-    fn live(&self) -> String {
-        let last = self.compared.last().map_or(f64::NAN, |(_, one)| one.error_ns);
-        format!("{} {}", self.name, signed(last))
-    }
-
     fn narrowest_ns(&self) -> u64 {
         self.compared.iter().map(|(_, one)| one.width_ns).min().unwrap_or(0)
     }

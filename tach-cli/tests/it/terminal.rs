@@ -1,4 +1,4 @@
-//! Colours and progress, on a real terminal and elsewhere.
+//! Colours, on a real terminal and elsewhere.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -56,18 +56,6 @@ fn there_are_colours_on_a_terminal_and_nowhere_else() {
     assert!(!run(&mut tach(SHORT)).stdout.contains('\u{1b}'));
     let json = on_a_terminal(tach(&["doctor", "--for", "1ms", "--json"]));
     assert!(!json.contains('\u{1b}'), "{json}");
-}
-
-#[test]
-fn a_long_command_shows_its_progress_on_a_terminal_and_removes_it() {
-    let shown = on_a_terminal(tach(&["doctor", "--for", "2s"]));
-    assert!(shown.contains("tach Unix time +") || shown.contains("tach Unix time -"), "{shown}");
-    let after = shown.rsplit_once("tach Unix time").unwrap().1;
-    assert!(after.contains("\u{1b}[2K") && after.contains("Verdict:"), "{after}");
-    let live = on_a_terminal(tach(&["drift", "--for", "2s"]));
-    assert!(live.contains("quanta +") || live.contains("quanta -"), "{live}");
-    let short = on_a_terminal(tach(SHORT));
-    assert!(!short.contains("tach Unix time"), "{short}");
 }
 
 /// A file or an argument must not drive the terminal: set its title, clear it, hide text.
