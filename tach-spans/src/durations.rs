@@ -1,5 +1,7 @@
-//! How long spans take, by name: histograms that the back end adds to and any thread reads.
+//! How long spans take, by name: histograms that any thread reads. The back end adds the durations of
+//! spans whose records it has, and calls add those of all others.
 
+mod at_calls;
 mod bucket;
 pub mod export;
 pub mod histogram;
@@ -14,10 +16,13 @@ use std::sync::MutexGuard;
 use tach_core::UnixTime;
 use tach_log::Value;
 
+use self::at_calls::AtCalls;
 use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
 use self::snapshot::SpanDurations;
+use crate::callsites;
+use tach_record::frame::Code;
 use tach_record::sync::Lock;
 
 /// The durations of a pipeline's spans.
@@ -25,9 +30,12 @@ pub struct Collected {
     attributes: Vec<String>,
     /// Held for a few instructions by the back end, and never while a user's code runs.
     table: Lock<Table>,
+    /// What the table does not contain yet. Locked after the table.
+    at_calls: AtCalls,
 }
 
 /// All series.
+#[derive(Clone)]
 pub struct Table {
     by_key: HashMap<Key, usize>,
     series: Vec<Series>,
@@ -39,6 +47,7 @@ pub struct Table {
 }
 
 /// The durations of the spans with one name and the same attributes.
+#[derive(Clone)]
 struct Series {
     /// `None` for all others.
     key: Option<Key>,
@@ -51,7 +60,7 @@ impl Collected {
     pub fn new(options: Durations, start: UnixTime) -> Self {
         let Durations { attributes, max_series } = options;
         let table = Lock::new(Table::new(max_series, start));
-        Self { attributes, table }
+        Self { attributes, table, at_calls: AtCalls::new() }
     }
 
     /// Returns the keys of the attributes that tell series apart.
@@ -60,7 +69,24 @@ impl Collected {
     }
 
     pub(crate) fn record(&self, key: &Key, took: Duration) {
-        self.lock().record(key, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        if let Some(histogram) = self.lock().of(key) {
+            histogram.record(nanoseconds(took));
+        }
+    }
+
+    /// Adds the duration of a span of the callsite with that code. Call if there are no
+    /// [attributes](Self::attributes). Returns `false` if it could not be added.
+    #[inline]
+    pub fn add(&self, code: Code, took: Duration) -> bool {
+        self.at_calls.add(code, nanoseconds(took))
+    }
+
+    /// Moves the durations that calls have added to the table. Returns how many durations were
+    /// recorded. Call on the back end, which alone ends periods.
+    pub fn collect(&self) -> u64 {
+        let mut table = self.lock();
+        self.at_calls.each(true, |number, more| table.add(number, more));
+        table.recorded()
     }
 
     /// Adds a time that is no span's duration, by the chosen ones of the attributes, to a metric of
@@ -83,14 +109,18 @@ impl Collected {
 
     /// Returns all series since the start.
     pub fn snapshot(&self) -> Vec<SpanDurations> {
-        let all: Vec<_> = {
+        // A copy, since what is moved to the table while the back end exports it would be in no
+        // period.
+        let table = {
             let table = self.lock();
-            table.series.iter().map(|series| (series.key.clone(), series.total())).collect()
+            let mut copy = table.clone();
+            self.at_calls.each(false, |number, more| copy.add(number, more));
+            copy
         };
-        let snapshot = |(key, histogram): (Option<Key>, Histogram)| {
-            SpanDurations::new(Option::as_ref(&key), &self.attributes, histogram)
+        let snapshot = |series: &Series| {
+            SpanDurations::new(series.key.as_ref(), &self.attributes, series.total())
         };
-        all.into_iter().map(snapshot).collect()
+        table.series.iter().map(snapshot).collect()
     }
 }
 
@@ -100,7 +130,7 @@ impl Table {
     }
 
     /// Returns how many durations were recorded.
-    pub fn recorded(&self) -> u64 {
+    fn recorded(&self) -> u64 {
         self.series.iter().map(|series| series.before.count + series.recent.count).sum()
     }
 
@@ -114,16 +144,26 @@ impl Table {
         self.since[1] = now;
     }
 
-    fn record(&mut self, key: &Key, ns: u64) {
-        let known = self.by_key.get(key).copied();
-        if let Some(at) = known.or_else(|| self.add(key)) {
-            self.series[at].recent.record(ns);
+    /// Adds the durations of a callsite's spans.
+    fn add(&mut self, number: u32, more: &Histogram) {
+        let Some(metadata) = callsites::callsite(number) else { return };
+        let mut key = Key::default();
+        key.begin(metadata.name());
+        if let Some(histogram) = self.of(&key) {
+            histogram.add(more);
         }
+    }
+
+    /// Returns the histogram of the series with that key, if the table takes it.
+    fn of(&mut self, key: &Key) -> Option<&mut Histogram> {
+        let known = self.by_key.get(key).copied();
+        let at = known.or_else(|| self.begin(key))?;
+        Some(&mut self.series[at].recent)
     }
 
     /// Adds a series if there is room for it and for the others. Returns its place.
     #[cold]
-    fn add(&mut self, key: &Key) -> Option<usize> {
+    fn begin(&mut self, key: &Key) -> Option<usize> {
         let at = self.series.len();
         let has_room = self.overflow.is_none() && at + 1 < self.most;
         let new = match self.overflow {
@@ -149,5 +189,40 @@ impl Series {
         let mut total = self.before.clone();
         total.add(&self.recent);
         total
+    }
+}
+
+fn nanoseconds(took: Duration) -> u64 {
+    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_core::dispatcher;
+    use tracing_subscriber::registry;
+
+    use super::*;
+    use crate::callsites::Callsite;
+
+    /// What a reader finds at a call must stay for the period that follows.
+    #[test]
+    fn a_copy_takes_nothing_from_the_next_period() {
+        callsites::set_up();
+        let code = dispatcher::with_default(&registry().into(), || {
+            callsites::code(Callsite(tracing::info_span!("query").metadata().unwrap())).unwrap()
+        });
+        let durations = Collected::new(Durations::new(), UnixTime::EPOCH);
+        let delta = || {
+            let mut sum = 0;
+            durations.lock().points(true, |point| sum += point.histogram.count);
+            sum
+        };
+        assert!(durations.add(code, Duration::ZERO));
+        assert_eq!((durations.collect(), delta()), (1, 1));
+        assert!(durations.add(code, Duration::from_nanos(7)));
+        let copy = durations.snapshot();
+        assert_eq!((copy.len(), copy[0].name(), copy[0].count()), (1, "query", 2));
+        durations.lock().end_period(UnixTime::EPOCH);
+        assert_eq!((durations.collect(), delta()), (2, 1));
     }
 }

@@ -167,10 +167,11 @@ impl Contexts {
     /// Gives the child of a span that is not sampled its ids.
     #[expect(clippy::inline_always, reason = "it is called once")]
     #[inline(always)]
-    pub fn insert_unsampled(&self, span: Open, trace: u128) {
+    pub fn insert_unsampled(&self, span: Open, trace: u128, begun: Begun) {
         let number = span.number().id().get();
         let ids = (trace, id_of(self.secret, number), false);
-        span.ids().take_own(number, ids, self.pipeline | FOLLOWS, Begun::default());
+        let started = Started { is_active: false, follows: true, begun };
+        span.ids().take_own(number, ids, self.flags(started), begun);
     }
 
     /// Gives a span the ids of the span that it is in, which stay that span's: nothing is recorded
@@ -326,7 +327,7 @@ impl Slot {
         self.set_flag(LOST);
     }
 
-    /// Returns whether the span began as one that is logged as one record.
+    /// Returns whether the span began as one whose start is not logged.
     #[inline]
     pub fn is_one_record(&self) -> bool {
         self.has_flag(ONE_RECORD)

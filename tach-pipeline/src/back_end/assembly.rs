@@ -173,7 +173,7 @@ impl Spans {
 
     /// Returns when the next round must be for traces or durations that wait, if any do.
     pub(super) fn due(&self, sinks: &Sinks) -> Option<Duration> {
-        self.sent.due(self.shared.spans.durations.as_ref(), sinks)
+        self.sent.due(self.shared.spans.durations.is_some(), sinks)
     }
 
     /// Frees memory that was not needed since the last call.

@@ -17,6 +17,7 @@ mod parts;
 pub(crate) mod span_ext;
 mod spans;
 mod subscriber;
+mod unsampled;
 
 pub(super) use self::copies::is_copy;
 pub(super) use self::fields::write_current_spans;

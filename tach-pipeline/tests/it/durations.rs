@@ -4,7 +4,9 @@ use core::time::Duration;
 use std::thread;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Durations, Pipeline, Sink, SpanDurations, SpanExt as _, TraceContext, kind};
+use tach_pipeline::{
+    Durations, Pipeline, Sink, SpanDurations, SpanExt as _, TraceContext, WhenFull, kind,
+};
 
 use crate::support::{LONG, Memory, subscriber};
 
@@ -98,6 +100,30 @@ fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
     assert_eq!(names, ["inner", "accepted"]);
     assert_eq!(memory.messages(), ["kept", "failed"]);
     assert!(memory.records().iter().all(|record| record["key"] == 7), "{}", memory.text());
+}
+
+/// A call counts a span that is not sampled itself, so no queue can be full.
+#[test]
+fn a_full_queue_loses_no_duration() {
+    const SPANS: u64 = 20_000;
+    let builder = Pipeline::builder().sink(of_nothing()).when_full(WhenFull::DropNewest);
+    let builder = builder.queue_bytes(64 * 1024).durations(Durations::new());
+    let guard = builder.build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
+    let count = || guard.pipeline().durations().first().map_or(0, SpanDurations::count);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                tracing::dispatcher::with_default(&subscriber, || {
+                    (0..SPANS).for_each(|_| drop(tracing::info_span!("span").entered()));
+                });
+            });
+        }
+    });
+    assert_eq!(count(), 2 * SPANS, "nothing waits for the back end");
+    guard.pipeline().flush(LONG).unwrap();
+    let stats = guard.pipeline().stats();
+    assert_eq!((count(), stats.dropped_spans()), (2 * SPANS, 0));
 }
 
 #[test]

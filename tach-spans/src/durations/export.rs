@@ -72,14 +72,14 @@ mod tests {
     fn a_period_begins_anew_and_the_total_goes_on() {
         let mut table = Table::new(10, UnixTime::from_nanos(1));
         assert_eq!(table.recorded(), 0);
-        table.record(&key("a"), 10);
-        table.record(&key("b"), 20);
-        table.record(&key("a"), 30);
+        table.of(&key("a")).unwrap().record(10);
+        table.of(&key("b")).unwrap().record(20);
+        table.of(&key("a")).unwrap().record(30);
         let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 1, 20)];
         assert_eq!(points(&table, true), all);
         assert_eq!(points(&table, false), all);
         table.end_period(UnixTime::from_nanos(5));
-        table.record(&key("b"), 2);
+        table.of(&key("b")).unwrap().record(2);
         assert_eq!(points(&table, true), [(Some("b".into()), 1, 2)]);
         let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 2, 22)];
         assert_eq!(points(&table, false), all);
@@ -92,13 +92,13 @@ mod tests {
     fn series_beyond_the_bound_are_one() {
         let mut table = Table::new(3, UnixTime::EPOCH);
         for name in ["a", "b", "c", "d", "a", "c"] {
-            table.record(&key(name), 1);
+            table.of(&key(name)).unwrap().record(1);
         }
         let all = [(Some("a".into()), 2, 2), (Some("b".into()), 1, 1), (None, 3, 3)];
         assert_eq!(points(&table, false), all);
         // With a bound of 0, even the first series is counted with the rest.
         let mut table = Table::new(0, UnixTime::EPOCH);
-        (0..3).for_each(|_| table.record(&key("a"), 1));
+        (0..3).for_each(|_| table.of(&key("a")).unwrap().record(1));
         assert_eq!(points(&table, false), [(None, 3, 3)]);
     }
 }

@@ -9,7 +9,7 @@ const LEAST_SERIES: usize = 2;
 
 /// Which durations of spans are collected, for `Builder::durations`.
 ///
-/// The back end has a histogram of the durations for each name of a span. Every span that the
+/// There is a histogram of the durations for each name of a span. Every span that the
 /// pipeline's filter lets pass is counted, also one that `Sampling` or
 /// `Tail` leaves out. Counts, sums, minima and maxima are those of the durations, not of buckets. A
 /// duration beyond a minute is good to a microsecond and a hundred-millionth of it. The histograms
@@ -20,13 +20,14 @@ const LEAST_SERIES: usize = 2;
 /// targets with that name share a histogram. A span lasts until a thread leaves it for the last
 /// time, or until its last handle is dropped if no thread has entered it. It is counted after that
 /// handle and those of its children were dropped. The duration is one of ticks, so that no step of
-/// the wall clock bends it. A duration that is not known, since a
-/// [`WhenFull`](tach_record::queue::WhenFull) policy dropped the end of the span, is not counted.
+/// the wall clock bends it. The duration of a sampled span is not counted if a
+/// [`WhenFull`](tach_record::queue::WhenFull) policy dropped the span or its end.
 ///
 /// # Cost
 ///
-/// Spans that are sampled cost their callers nothing more. A span that is not sampled costs two
-/// short records; without durations it has none.
+/// Spans that are sampled cost their callers nothing more. A call adds the duration of a span that
+/// is not sampled to a histogram, and logs nothing. With chosen attributes, such a span costs two
+/// short records instead.
 ///
 /// # Examples
 ///

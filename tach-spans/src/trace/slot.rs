@@ -57,7 +57,7 @@ pub(super) const FOLLOWS: u64 = 256;
 /// The span takes a parent in another process from the context in which it is entered.
 pub(super) const TAKES: u64 = 512;
 /// The start of the span is not logged. Unless the span is moved, it is logged as one record when it
-/// ends.
+/// ends, or its duration is counted then if it is not sampled.
 pub(super) const ONE_RECORD: u64 = 1024;
 /// What is added when a thread leaves a span that waits: an addition is one instruction. Threads
 /// that do so at once add it several times. From then on the span stays unsampled.
@@ -67,7 +67,7 @@ pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
 /// Any of these means that the decision is taken.
 const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 
-/// How a span began that is logged as one record. The default is for others.
+/// How a span began whose start is not logged. The default is for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Begun {
     /// The number of the time, of `Time::number`, or zero.
@@ -77,7 +77,7 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Returns whether the span is logged as one record.
+    /// Returns whether the slot keeps the start.
     #[inline]
     pub const fn is_one_record(self) -> bool {
         self.since != 0
@@ -152,11 +152,12 @@ impl Slot {
     /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its
     /// trace and waits, if it did before. Returns how the span began, which the slot forgets.
     pub fn begin_move(&self, trace: u128, is_sampled: bool) -> Option<Begun> {
+        let begin = |flags| {
+            let is_refused = flags & MOVING != 0 || is_sampled && flags & ANY_LEFT != 0;
+            (!is_refused).then_some(flags | MOVING)
+        };
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
-        let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
-        if before & MOVING != 0 || is_sampled && before & ANY_LEFT != 0 {
-            return None;
-        }
+        self.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).ok()?;
         let begun = self.begun();
         // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
         // the slot, so the fence of `take` does not order the words below.
@@ -346,8 +347,8 @@ impl Flags {
         self.have(LOST)
     }
 
-    /// Returns whether the span is logged as one record when it ends, if it is sampled. A thread that
-    /// begins to move the span logs its start.
+    /// Returns whether the slot has the start of the span, which is not logged. A thread that begins
+    /// to move the span logs it.
     #[inline]
     pub const fn are_one_record(self) -> bool {
         self.0 & (ONE_RECORD | MOVING) == ONE_RECORD

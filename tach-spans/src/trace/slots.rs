@@ -26,7 +26,7 @@ use tach_record::sync::SharedLock;
 /// The memory for fields that a free slot keeps.
 const KEPT_BYTES: usize = 1024;
 
-/// Precedes the fields of a start, so that their copy is not empty. No record begins so.
+/// Precedes the copy of the fields of a start, which is not empty so.
 const AT_START: [u8; 8] = [0; 8];
 
 thread_local! {
@@ -66,11 +66,13 @@ const _: () = assert!(size_of::<Slot>() == 128, "a slot is two lines of the cach
 pub(super) struct Span {
     /// The metadata of a callsite without a number.
     metadata: Option<&'static Metadata<'static>>,
-    /// The fields as bytes of a record, if a sink takes events.
+    /// The fields as bytes of a record, if a sink takes events, or the span waits for the decision
+    /// whether it is sampled.
     fields: Vec<u8>,
-    /// The records of a span that waits for the decision whether it is sampled. Of a span that is
-    /// logged as one record, [`AT_START`] and the fields with which it started, if others took their
-    /// place in `fields`.
+    /// [`AT_START`] and the fields of the start, if others took their place in `fields` before the
+    /// start was logged.
+    at_start: Vec<u8>,
+    /// The records of a span that waits for that decision, except for the start.
     kept: Vec<u8>,
     /// The span of another process from which the span has more than its trace: a `tracestate`, or
     /// all that it passes on if nobody takes spans. Most traces have none.
@@ -195,20 +197,6 @@ pub fn open(
     Some(slot.begin(owner, code, parent))
 }
 
-/// Opens a span like [`open`], and adds the reference to its parent. Returns `None` also if the
-/// thread has no free slot at hand.
-#[expect(clippy::inline_always, reason = "it is called once")]
-#[inline(always)]
-pub fn open_child(owner: u32, code: Code, parent: Open) -> Option<Open> {
-    let slot = memory::take_own()?;
-    // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
-    if slot.is_filled.load(Ordering::Relaxed) || !parent.add_reference() {
-        memory::give_to_all(slot);
-        return None;
-    }
-    Some(slot.begin(owner, Some(code), Some(parent)))
-}
-
 /// Returns the slots for the ids of all spans.
 pub(super) fn all_ids() -> impl Iterator<Item = &'static slot::Slot> {
     memory::all().map(|slot| &slot.ids)
@@ -301,11 +289,12 @@ impl Open {
 
     /// Adds values to the fields, in place of values with the same keys, unless the span is closed.
     pub fn replace_fields(self, more: &[u8]) {
-        let is_one_record = self.ids().is_one_record() && !self.ids().is_moved();
+        let ids = self.ids();
         self.change(|span| {
-            if is_one_record && span.kept.is_empty() {
-                span.kept.extend_from_slice(&AT_START);
-                span.kept.extend_from_slice(&span.fields);
+            let is_logged = ids.is_moved() || !ids.is_one_record() && !ids.waits();
+            if !is_logged && span.at_start.is_empty() {
+                span.at_start.extend_from_slice(&AT_START);
+                span.at_start.extend_from_slice(&span.fields);
             }
             frame::replace(&mut span.fields, more);
         });
@@ -430,7 +419,7 @@ impl Span {
     /// Returns whether the span takes more memory than a free slot may keep.
     #[inline]
     fn is_long(&self) -> bool {
-        self.fields.capacity().max(self.kept.capacity()) > KEPT_BYTES
+        [&self.fields, &self.at_start, &self.kept].iter().any(|it| it.capacity() > KEPT_BYTES)
     }
 
     /// Returns whether there is anything that ends with the span.
@@ -485,6 +474,7 @@ impl Slot {
             let span = span.get_or_insert_default();
             span.metadata = metadata;
             span.fields.clear();
+            span.at_start.clear();
             span.kept.clear();
             (span.origin.take(), mem::take(&mut span.values))
         });

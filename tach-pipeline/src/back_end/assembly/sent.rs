@@ -69,14 +69,13 @@ impl Sent {
     }
 
     /// Returns when the next round must be for traces or durations that wait, if any do.
-    pub(super) fn due(&self, durations: Option<&Collected>, sinks: &Sinks) -> Option<Duration> {
+    pub(super) fn due(&self, collects_durations: bool, sinks: &Sinks) -> Option<Duration> {
         if self.tail.as_ref().is_some_and(|tail| !tail.is_empty()) {
             return Some(BETWEEN_LOOKS);
         }
-        let (durations, period) = (durations?, sinks.period()?);
-        let exists = durations.lock().recorded() > 0;
-        let since = Instant::now().saturating_duration_since(self.exported);
-        exists.then(|| period.saturating_sub(since))
+        // Calls that add durations don't wake the back end.
+        let period = sinks.period().filter(|_| collects_durations)?;
+        Some(period.saturating_sub(Instant::now().saturating_duration_since(self.exported)))
     }
 
     /// Passes the durations of spans to the sinks that take durations: once each period, and if
@@ -91,12 +90,18 @@ impl Sent {
         let Some(period) = sinks.period() else { return };
         let at = Instant::now();
         let is_due = at.saturating_duration_since(self.exported) >= period;
-        let count = durations.lock().recorded();
+        if !is_due && !is_asked {
+            return;
+        }
+        let count = durations.collect();
         let has_new = count != self.exported_count;
-        if count == 0 || !(is_due || is_asked && has_new) {
+        if !is_due && !has_new {
             return;
         }
         (self.exported, self.exported_count) = (at, count);
+        if count == 0 {
+            return;
+        }
         if sinks.durations(durations, has_new, now) {
             durations.lock().end_period(now);
         }

@@ -9,7 +9,7 @@ use super::otel::{Found, Surroundings};
 use super::parents::Parents;
 use super::parts::{Target, log_kept};
 use super::spans::Begun;
-use crate::callsites::{self, Callsite, is_at_boundary};
+use crate::callsites::is_at_boundary;
 use crate::channel::current_thread;
 use crate::frame::{self, Code, Linked, Origin, RecordKind};
 use crate::ids::SpanContext;
@@ -17,7 +17,7 @@ use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{self, Slot, Started, current};
+use crate::trace::{self, Started, current};
 
 impl Pipeline {
     /// Like [`start_span`](Self::start_span), for a span that may have a parent elsewhere, or more
@@ -63,10 +63,10 @@ impl Pipeline {
         // The record of a start names a parent of the same trace alone.
         let parent_id = parent.filter(|parent| parent.trace == context.trace);
         let parent_id = parent_id.map_or(0, |parent| parent.span);
-        let begun = if context.is_sampled && inherited.is_none() {
-            shared.begin_one_record(attributes, span, code, parent_id)
-        } else {
-            trace::Begun::default()
+        let begun = match (context.is_sampled, &inherited) {
+            (true, None) => shared.begin_one_record(attributes, span, code, parent_id),
+            (true, Some(_)) => trace::Begun::default(),
+            (false, _) => shared.begin_unsampled(code, !follows && !metadata.fields().is_empty()),
         };
         contexts.insert(span, &context, Started { is_active, follows, begun });
         span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
@@ -120,16 +120,17 @@ impl Pipeline {
             shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
         let after = SpanContext { trace, is_sampled, ..before };
         let Some(begun) = slot.begin_move(trace, is_sampled) else { return false };
-        shared.open_late(span, metadata, &before, begun);
+        let starts = is_sampled && !before.is_sampled;
+        if !starts {
+            shared.open_late(span, metadata, &before, begun);
+        }
         // Before the span is sampled for other threads: the back end gives up what it reads of a
         // span whose start does not follow soon. So they keep what they add, until nothing is left
         // to log.
-        let starts = is_sampled && !before.is_sampled;
         let take_kept = || span.take_kept_or(|| slot.end_move(is_sampled));
         let mut is_started = false;
         if starts {
-            let kept = span.take_kept();
-            is_started = self.start_sampled(slot, metadata, after, kept.as_deref());
+            is_started = shared.start_sampled(span, metadata, &after, begun);
         }
         while let Some(kept) = take_kept() {
             if is_started {
@@ -149,44 +150,6 @@ impl Pipeline {
             self.log_record(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
-    }
-
-    /// Logs the start and the kept records of a span that is sampled after all. If its start was
-    /// not kept (the span has no fields, or did not wait), the span starts now. Returns whether the
-    /// back end knows the span then.
-    fn start_sampled(
-        &self,
-        slot: &Slot,
-        metadata: &'static Metadata<'static>,
-        context: SpanContext,
-        kept: Option<&[u8]>,
-    ) -> bool {
-        let shared = self.shared();
-        if slot.context_and_flags().1.have_lost_start() {
-            return false;
-        }
-        let is_again = shared.wanted.durations;
-        let kept = kept.unwrap_or_default();
-        let mut records = frame::split_all(kept);
-        let log = |record: &[u8]| log_kept(shared, record);
-        let is_logged = if frame::is_part(kept, RecordKind::Start) {
-            records.next().is_some_and(log)
-        } else {
-            let code = callsites::code(Callsite(metadata));
-            shared.log_start(Begun { metadata, code, context: &context, parent: 0 }, |to| {
-                if is_again {
-                    to.again();
-                }
-            })
-        };
-        if !is_logged && !is_again {
-            slot.lose_start();
-        }
-        if is_logged {
-            // Counts each record for which the queue has no room.
-            records.for_each(|record| _ = log(record));
-        }
-        is_logged
     }
 
     /// Gives an open span ids of the caller's trace, so that it passes the caller's context on.
@@ -248,8 +211,8 @@ impl Pipeline {
 }
 
 impl Shared {
-    /// Logs the start of a sampled span that is moved, unless it was logged before: the slot forgets
-    /// it.
+    /// Logs the start of a span that is moved, unless it was logged before: the slot forgets it. If
+    /// the span is not sampled, the back end counts its duration from now on.
     fn open_late(
         &self,
         span: Open,
@@ -257,20 +220,60 @@ impl Shared {
         context: &SpanContext,
         begun: trace::Begun,
     ) {
-        let (slot, trace::Begun { since, parent }) = (span.ids(), begun);
-        if !slot.is_one_record() {
-            return;
+        let is_needed = context.is_sampled || self.wanted.durations;
+        if begun.is_one_record() && is_needed && !self.log_begun(span, metadata, context, begun) {
+            span.ids().lose_start();
         }
-        let start = Begun { metadata, code: span.start().code, context, parent };
-        let time = self.time_of(since);
-        let is_logged = span.with_start(|fields| {
-            let mut scratch = current_thread::take_scratch();
-            self.write_start(&mut scratch, start, time, |to| to.fields(fields));
-            current_thread::push(&self.channel, scratch)
-        });
-        if !is_logged {
+    }
+
+    /// Logs the start of a span that is sampled after all. If its start was neither kept nor logged,
+    /// the span starts now. Returns whether the back end knows the span then.
+    fn start_sampled(
+        &self,
+        span: Open,
+        metadata: &'static Metadata<'static>,
+        context: &SpanContext,
+        begun: trace::Begun,
+    ) -> bool {
+        let slot = span.ids();
+        if slot.context_and_flags().1.have_lost_start() {
+            return false;
+        }
+        let is_logged = self.log_begun(span, metadata, context, begun);
+        if !is_logged && (begun.is_one_record() || !self.wanted.durations) {
             slot.lose_start();
         }
+        is_logged
+    }
+
+    /// Logs the start of an open span, with the fields that its slot has if it is sampled. If the
+    /// slot did not keep the time of the start, the span starts now, or its start was logged for its
+    /// duration. Returns whether the record is in the thread's queue.
+    fn log_begun(
+        &self,
+        span: Open,
+        metadata: &'static Metadata<'static>,
+        context: &SpanContext,
+        begun: trace::Begun,
+    ) -> bool {
+        let trace::Begun { since, parent } = begun;
+        let is_kept = begun.is_one_record();
+        let time = if is_kept { self.time_of(since) } else { self.clock_time() };
+        let start = Begun { metadata, code: span.start().code, context, parent };
+        span.with_start(|fields| {
+            let mut scratch = current_thread::take_scratch();
+            self.write_start(&mut scratch, start, time, |to| {
+                if context.is_sampled {
+                    to.fields(fields);
+                } else {
+                    to.unsampled();
+                }
+                if !is_kept && self.wanted.durations {
+                    to.again();
+                }
+            });
+            current_thread::push(&self.channel, scratch)
+        })
     }
 
     /// Returns the span of another process as the parent of a span about which this process

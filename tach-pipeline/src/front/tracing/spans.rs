@@ -7,7 +7,7 @@ use tach_core::{Instant, UnixTime};
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata};
 
-use super::fields::{MOST, NAMELESS, Visitor, is_chosen, key, level, with_fields, write_around};
+use super::fields::{MOST, NAMELESS, Visitor, level, with_fields, write_around};
 use crate::callsites::{self, Callsite, is_at_boundary, place_of};
 use crate::channel::current_thread;
 use crate::frame::{self, Code, MaybeStatic, Scratch, Time, Writer};
@@ -112,55 +112,30 @@ impl Pipeline {
         }
         let code = callsites::code(Callsite(metadata));
         let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
-        if let (Innermost::Recorded(parent), Some(code)) = (innermost, code) {
-            if !parent.ids().may_be_sampled() {
-                let child = self.open_unsampled(shared, attributes, code, parent);
-                if child.is_some() {
-                    return child;
-                }
+        let unsampled = match (innermost, code) {
+            (Innermost::Recorded(parent), Some(code)) if !parent.ids().may_be_sampled() => {
+                shared.trace_of_unsampled(attributes, code, parent)
             }
-        }
+            _ => None,
+        };
         let parent = self.around(attributes.parent(), attributes.is_contextual(), innermost);
         let parent = parent.filter(|parent| parent.add_reference());
         let Some(span) = slots::open(self.keys.owner, Some(metadata), code, parent) else {
             self.lack_slot(parent);
             return None;
         };
-        // What the filter refuses is kept for a backtrace, if anything.
-        if shared.filters.kept.is_none()
+        if let Some(trace) = unsampled {
+            let begun = shared.begin_unsampled(code, false);
+            shared.spans.contexts.insert_unsampled(span, trace, begun);
+        } else if shared.filters.kept.is_none()
             || shared.filters.is_span_recorded(level(metadata), metadata.target())
         {
+            // What the filter refuses is kept for a backtrace, if anything.
             self.start_span(shared, attributes, span, code, innermost);
         }
-        keep_fields(shared, attributes, span);
-        Some(span)
-    }
-
-    /// Opens a span within one that has its ids and is not sampled, if there is nothing to log or
-    /// to keep of the span but its ids, and the thread has a slot at hand.
-    #[inline(never)]
-    fn open_unsampled(
-        &self,
-        shared: &Shared,
-        attributes: &Attributes<'_>,
-        code: Code,
-        parent: Open,
-    ) -> Option<Open> {
-        let contexts = &shared.spans.contexts;
-        let is_plain = !code.is_at_boundary()
-            && shared.filters.kept.is_none()
-            && !shared.wanted.events
-            && !shared.wanted.durations
-            && shared.spans.sampling.follows_parents();
-        if !is_plain {
-            return None;
+        if shared.wanted.events {
+            keep_fields(attributes, span);
         }
-        let trace = contexts.unsampled_parent(parent)?;
-        if shared.found(attributes, Some(code)).is_around() {
-            return None;
-        }
-        let span = slots::open_child(self.keys.owner, code, parent)?;
-        contexts.insert_unsampled(span, trace);
         Some(span)
     }
 
@@ -180,7 +155,9 @@ impl Pipeline {
         if let Some((lender, context)) = self.within(shared, named, is_contextual) {
             shared.spans.contexts.lend(span, lender, &context);
         }
-        keep_fields(shared, attributes, span);
+        if shared.wanted.events {
+            keep_fields(attributes, span);
+        }
         Some(span)
     }
 
@@ -228,12 +205,13 @@ impl Pipeline {
         });
         let is_active = found.is_active();
         let follows = within.is_some() && !is_at_boundary(metadata, code);
-        let mut begun = trace::Begun::default();
-        if context.is_sampled {
+        let begun = if context.is_sampled {
             // The record of a start names a parent of the same trace alone.
             let parent = within.map_or(0, |within| within.span);
-            begun = shared.begin_one_record(attributes, span, code, parent);
-        }
+            shared.begin_one_record(attributes, span, code, parent)
+        } else {
+            shared.begin_unsampled(code, !follows && !metadata.fields().is_empty())
+        };
         contexts.insert(span, &context, Started { is_active, follows, begun });
         if is_active {
             span.ids().take_parents(attributes.is_contextual());
@@ -342,7 +320,11 @@ impl Pipeline {
             return;
         };
         let contexts = &shared.spans.contexts;
-        if contexts.are_unsampled(flags) && !shared.wanted.durations {
+        let is_unsampled = contexts.are_unsampled(flags);
+        if is_unsampled && !shared.wanted.durations {
+            ids.remove();
+        } else if is_unsampled && flags.are_one_record() {
+            shared.add_duration(ids, closing);
             ids.remove();
         } else if contexts.is_own(flags) {
             Self::end_span(shared, ids, closing, None);
@@ -359,13 +341,16 @@ impl Pipeline {
             // The parts of a span that was moved may have come before its start.
             is_lost = flags.are_moved();
         } else if context.is_sampled || shared.wanted.durations {
-            let end = given.or_else(|| ids.left().map(|left| shared.time_of(left)));
-            let end = end.unwrap_or_else(|| shared.clock_time());
+            let end = || given.or_else(|| ids.left().map(|left| shared.time_of(left)));
+            let end = || end().unwrap_or_else(|| shared.clock_time());
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
             if !flags.are_one_record() {
-                is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
-            } else if !shared.log_one_record(ids, closing, context, end) {
+                let end = frame::end(end(), &context);
+                is_lost = !current_thread::push_words(&shared.channel, &end);
+            } else if !context.is_sampled {
+                shared.add_duration(ids, closing);
+            } else if !shared.log_one_record(ids, closing, context, end()) {
                 // The back end reads the full queue soon.
                 ids.remove();
                 return shared.spans.contexts.lose_end();
@@ -386,10 +371,10 @@ impl Pipeline {
     }
 }
 
-/// Keeps the fields of a new span for the events within.
+/// Keeps the fields of a new span in its slot.
 #[inline]
-fn keep_fields(shared: &Shared, attributes: &Attributes<'_>, span: Open) {
-    if shared.wanted.events && !attributes.is_empty() {
+pub(super) fn keep_fields(attributes: &Attributes<'_>, span: Open) {
+    if !attributes.is_empty() {
         with_fields(
             |visitor| attributes.record(visitor),
             |fields| span.change_fields(|kept| kept.extend_from_slice(fields)),
@@ -416,12 +401,6 @@ impl Shared {
         metadata: &'static Metadata<'static>,
     ) -> bool {
         self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
-    }
-
-    /// Returns whether anything is logged or kept of the start of a span that is not sampled.
-    #[inline]
-    pub(super) fn has_unsampled_start(&self, metadata: &Metadata<'_>, span: Open) -> bool {
-        self.wanted.durations || !metadata.fields().is_empty() && span.ids().waits()
     }
 
     /// Begins a sampled span that is logged as one record when it ends. Returns the default if its
@@ -531,47 +510,6 @@ impl Shared {
         }
         to.end();
     }
-
-    /// Logs the start of a span that is not sampled for its duration, if durations are collected,
-    /// and keeps the start of a span that waits.
-    #[inline(never)]
-    pub(super) fn start_unsampled(
-        &self,
-        attributes: &Attributes<'_>,
-        context: &SpanContext,
-        code: Option<Code>,
-        span: Open,
-    ) {
-        let metadata = attributes.metadata();
-        let start = Begun { metadata, code, context, parent: 0 };
-        let time = self.clock_time();
-        if self.wanted.spans && span.ids().waits() && !metadata.fields().is_empty() {
-            let mut scratch = current_thread::take_scratch();
-            self.write_start(&mut scratch, start, time, |to| {
-                attributes.record(&mut Visitor::of_span(to));
-                if self.wanted.durations {
-                    to.again();
-                }
-            });
-            let record = scratch.written();
-            span.keep(|kept| kept.extend_from_slice(record));
-            current_thread::give_back(scratch);
-        }
-        let Some(durations) = &self.spans.durations else { return };
-        let chosen = durations.attributes();
-        let has_chosen = !chosen.is_empty()
-            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
-        let mut scratch = current_thread::take_scratch();
-        let mut to = start.begin(&mut scratch, time);
-        to.unsampled();
-        if has_chosen {
-            attributes.record(&mut Visitor::of_keys(&mut to, chosen));
-        }
-        to.end();
-        if !current_thread::push(&self.channel, scratch) {
-            span.ids().lose_start();
-        }
-    }
 }
 
 /// Returns a span that has ended, for its record.
@@ -585,7 +523,7 @@ fn span_record(ids: &Slot, closing: &Closing, context: SpanContext) -> Option<fr
 impl Begun<'_> {
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn begin(self, to: &mut Scratch, time: Time) -> Writer<'_> {
+    pub(super) fn begin(self, to: &mut Scratch, time: Time) -> Writer<'_> {
         let Self { metadata, code, context, parent } = self;
         let level = level(metadata);
         let Some(code) = code else {

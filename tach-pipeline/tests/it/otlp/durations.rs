@@ -4,6 +4,7 @@ use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::HashMap;
+use std::thread;
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -13,13 +14,15 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use tach_core::{Clock as _, ManualClock, UnixTime};
 use tach_otlp::Temporality;
-use tach_pipeline::{Durations, Otlp, Pipeline, Sampling, Signal, Sink, SpanExt as _, Tail};
+use tach_pipeline::{
+    Durations, Otlp, Pipeline, Sampling, Signal, Sink, SpanDurations, SpanExt as _, Tail,
+};
 use test_support::receiver::{Requests, serve};
 
 use super::propagation::{parent, unsampled};
-use super::received::decode;
+use super::received::{decode, spans};
 use super::{Printed, pipeline, run, sink};
-use crate::support::{LONG, in_subscriber};
+use crate::support::{LONG, in_subscriber, subscriber};
 
 const START_NS: u64 = 1_700_000_000_123_456_789;
 
@@ -257,28 +260,107 @@ fn a_delta_is_about_one_period_and_series_are_bounded() {
     assert_eq!((all[1].is_overflow(), all[1].name(), all[1].count()), (true, "", 3));
 }
 
+/// With chosen attributes, the back end counts each span. Without, the call counts those that are
+/// not sampled.
 #[test]
 fn a_remote_parent_changes_no_duration() {
     let contexts = [(0.0, parent()), (1.0, unsampled()), (1.0, parent()), (0.0, unsampled())];
-    for (ratio, context) in contexts {
+    for ((ratio, context), has_attribute) in
+        contexts.iter().flat_map(|it| [(it, false), (it, true)])
+    {
         let clock = manual();
         let (requests, guard) = pipeline(|builder| {
-            let durations = Durations::new().attribute("route");
-            builder.sampling(Sampling::ratio(ratio)).durations(durations).with_clock(clock)
+            let durations = Durations::new();
+            let durations = if has_attribute { durations.attribute("route") } else { durations };
+            builder.sampling(Sampling::ratio(*ratio)).durations(durations).with_clock(clock)
         });
         run(guard.pipeline(), || {
             let span = tracing::info_span!("request", route = "/a");
             clock.advance(Duration::from_secs(1));
-            assert!(span.set_remote_parent(&context));
+            assert!(span.set_remote_parent(context));
             clock.advance(Duration::from_secs(2));
         });
         let all = guard.pipeline().durations();
         let request = &all[0];
         assert_eq!((all.len(), request.name(), request.count()), (1, "request", 1));
         assert_eq!(request.sum(), Duration::from_secs(3), "{ratio} {context}");
-        assert_eq!(request.attributes().collect::<Vec<_>>(), [("route", "/a")]);
-        let sent = requests.try_iter().count();
-        assert_eq!(sent, usize::from(context.is_sampled()));
+        let attributes: Vec<_> = request.attributes().collect();
+        assert_eq!(attributes, [("route", "/a")][..usize::from(has_attribute)]);
+        let sent = spans(&requests);
+        assert_eq!(sent.len(), usize::from(context.is_sampled()));
+        for span in sent {
+            let took = span.end_time_unix_nano - span.start_time_unix_nano;
+            let has_field = span.attributes.iter().any(|it| it.key == "route");
+            assert_eq!((took, has_field), (3_000_000_000, true), "{span:?}");
+        }
+    }
+}
+
+/// The decision was taken when the thread left the span.
+#[test]
+fn a_remote_parent_that_is_refused_changes_no_duration() {
+    let clock = manual();
+    let (requests, guard) = pipeline(|builder| {
+        builder.sampling(Sampling::ratio(0.0)).durations(Durations::new()).with_clock(clock)
+    });
+    run(guard.pipeline(), || {
+        let span = tracing::info_span!("request", route = "/a");
+        span.in_scope(|| clock.advance(Duration::from_secs(1)));
+        assert!(!span.set_remote_parent(&parent()));
+        let _inner = span.entered();
+        let inner = tracing::info_span!("inner", key = 1);
+        clock.advance(Duration::from_secs(2));
+        // It follows its parent, so it can't wait, and it is sent with its fields if lines need them.
+        assert!(inner.set_remote_parent(&parent()));
+        clock.advance(Duration::from_secs(1));
+    });
+    let all = guard.pipeline().durations();
+    let mut all: Vec<_> =
+        all.iter().map(|it| (it.name(), it.count(), it.sum().as_secs())).collect();
+    all.sort_unstable();
+    assert_eq!(all, [("inner", 1, 3), ("request", 1, 4)]);
+    assert_eq!(spans(&requests).len(), 1);
+}
+
+/// Threads count spans while periods end, and while others read.
+#[test]
+fn each_span_is_in_one_period() {
+    const EACH: u64 = 20_000;
+    let servers = [serve(), serve()];
+    let [deltas, totals] = [&servers[0], &servers[1]].map(|it| {
+        let otlp = Otlp::new().endpoint(&it.0).signals([Signal::Metrics]);
+        otlp.metric_interval(Duration::from_millis(1))
+    });
+    let guard = Pipeline::builder()
+        .sink(Sink::otlp(deltas.temporality(Temporality::Delta)))
+        .sink(Sink::otlp(totals))
+        .build()
+        .unwrap();
+    let dispatch = subscriber(guard.pipeline());
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                tracing::dispatcher::with_default(&dispatch, || {
+                    for _ in 0..EACH {
+                        let _outer = tracing::info_span!("outer").entered();
+                        tracing::info_span!("inner").in_scope(|| {});
+                    }
+                });
+            });
+        }
+        scope.spawn(|| (0..200).for_each(|_| drop(guard.pipeline().durations())));
+    });
+    let counts: Vec<_> = guard.pipeline().durations().iter().map(SpanDurations::count).collect();
+    assert_eq!(counts, [3 * EACH; 2], "without a flush");
+    guard.pipeline().flush(LONG).unwrap();
+    for (at, (_, requests)) in servers.iter().enumerate() {
+        let all = metrics(requests);
+        let sum = |all: &[Metric]| {
+            let counts = all.iter().flat_map(|it| by_name(it).into_values()).map(|it| it.count);
+            counts.sum::<u64>()
+        };
+        let from = if at == 0 { 0 } else { all.len() - 1 };
+        assert_eq!(sum(&all[from..]), 6 * EACH, "{at}");
     }
 }
 

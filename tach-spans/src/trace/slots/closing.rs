@@ -81,7 +81,7 @@ impl Slot {
         let since = self.ids.begun().since;
         let after = later.wrapping_sub(since);
         // The span may have started on a core whose counter is ahead.
-        let is_known = since != 0 && after <= u64::MAX / 2;
+        let is_known = since != 0 && self.ids.may_be_sampled() && after <= u64::MAX / 2;
         let units = u32::try_from(after >> AGE_SHIFT).unwrap_or(u32::MAX);
         if is_known { units.saturating_add(self.references.age()) } else { 0 }
     }
@@ -94,7 +94,7 @@ impl Slot {
         }
         let read = self.span.read(|span| {
             let span = span.as_deref()?;
-            Some(f(span.kept.strip_prefix(&AT_START).unwrap_or(&span.fields)))
+            Some(f(span.at_start.strip_prefix(&AT_START).unwrap_or(&span.fields)))
         });
         // `None` if the thread was interrupted while it changed this very span.
         read.flatten().unwrap_or_else(|| f(&[]))

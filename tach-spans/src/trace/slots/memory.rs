@@ -167,7 +167,7 @@ pub(super) fn take() -> Option<&'static Slot> {
 
 /// Takes a slot of the thread's list.
 #[inline]
-pub(super) fn take_own() -> Option<&'static Slot> {
+fn take_own() -> Option<&'static Slot> {
     FREE.try_with(|free| free.try_borrow_mut().ok()?.take()).ok().flatten()
 }
 
