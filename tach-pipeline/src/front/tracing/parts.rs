@@ -1,9 +1,10 @@
 //! What calls add to open spans: values, links and a status.
 
 use tach_log::Value;
+use tracing_core::Metadata;
 use tracing_core::span::Record;
 
-use super::fields::{Visitor, is_chosen};
+use super::fields::{Chosen as _, Visitor, is_chosen, key};
 use crate::channel::current_thread;
 use crate::durations::Collected;
 use crate::frame::MaybeStatic;
@@ -48,18 +49,24 @@ impl Pipeline {
     }
 
     pub(super) fn record_values(&self, span: Target, values: &Record<'_>) {
-        self.log_values(span, |to, chosen| match chosen {
+        let fields = span.span.metadata().map(Metadata::fields);
+        let are_any = |chosen: &[String]| {
+            let has = |field| chosen.has(key(&field)) && values.contains(&field);
+            fields.is_some_and(|fields| fields.iter().any(has))
+        };
+        self.log_values(span, are_any, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
             Some(chosen) => values.record(&mut Visitor::of_keys(to, chosen)),
         });
     }
 
     /// Logs values of an open span. If the span is not sampled, also passes the keys by which
-    /// durations are collected, if there are any.
+    /// durations are collected, if `are_any` of the values theirs.
     #[inline]
     pub(super) fn log_values(
         &self,
         span: Target,
+        are_any: impl FnOnce(&[String]) -> bool,
         write: impl Fn(&mut Writer<'_>, Option<&[String]>),
     ) {
         self.log_part_of(span, RecordKind::Values, |to| write(to, None));
@@ -67,7 +74,7 @@ impl Pipeline {
             return;
         }
         let chosen = self.shared().spans.durations.as_ref().map_or(&[][..], Collected::attributes);
-        if !chosen.is_empty() {
+        if !chosen.is_empty() && are_any(chosen) {
             self.log_record(span.context, RecordKind::Values, |to| write(to, Some(chosen)));
         }
     }
@@ -94,7 +101,8 @@ impl Pipeline {
     }
 
     pub(super) fn set_fields(&self, span: Target, fields: &[(&str, Value<'_>)]) {
-        self.log_values(span, |to, chosen| {
+        let are_any = |chosen: &[String]| fields.iter().any(|(key, _)| chosen.has(key));
+        self.log_values(span, are_any, |to, chosen| {
             let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
             fields.for_each(|field| set_field(to, *field));
         });

@@ -12,7 +12,7 @@ use super::values::write_fields;
 use crate::channel::current_thread;
 use crate::error::{Class, Error};
 use crate::frame::{Origin, RecordKind, Scratch, Time, Writer};
-use crate::front::tracing::fields::is_chosen;
+use crate::front::tracing::fields::{Chosen as _, is_chosen};
 use crate::front::tracing::parts::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -70,7 +70,8 @@ impl Pipeline {
     }
 
     pub(crate) fn set_attributes(&self, span: Target, attributes: &[KeyValue]) {
-        self.log_values(span, |to, chosen| {
+        let are_any = |chosen: &[String]| attributes.iter().any(|it| chosen.has(it.key.as_str()));
+        self.log_values(span, are_any, |to, chosen| {
             let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
             write_fields(to, attributes.iter().filter(is_chosen));
         });
