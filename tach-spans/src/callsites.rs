@@ -101,8 +101,9 @@ pub fn is_at_boundary(metadata: &Metadata<'_>, code: Option<Code>) -> bool {
     code.map_or_else(|| declares_kind(metadata), Code::is_at_boundary)
 }
 
-#[cold]
-fn declares_kind(metadata: &Metadata<'_>) -> bool {
+/// Returns whether spans declare that field, for a callsite whose code is not known.
+#[inline]
+pub fn declares_kind(metadata: &Metadata<'_>) -> bool {
     metadata.fields().iter().any(|field| field.name() == KIND)
 }
 

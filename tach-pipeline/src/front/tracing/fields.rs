@@ -58,7 +58,13 @@ pub(super) fn is_enabled(pipeline: &Pipeline, metadata: &Metadata<'_>) -> bool {
 
 /// Returns an answer that `tracing` may cache until the filter changes.
 pub(super) fn interest(pipeline: &Pipeline, metadata: &Metadata<'_>) -> Interest {
-    if is_enabled(pipeline, metadata) { Interest::always() } else { Interest::never() }
+    if !is_enabled(pipeline, metadata) {
+        Interest::never()
+    } else if pipeline.may_skip(metadata) {
+        Interest::sometimes()
+    } else {
+        Interest::always()
+    }
 }
 
 pub(super) fn most(pipeline: &Pipeline) -> LevelFilter {

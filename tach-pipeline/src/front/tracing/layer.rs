@@ -62,7 +62,7 @@ where
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
-        is_enabled(self, metadata)
+        self.is_enabled_now(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -154,7 +154,7 @@ struct Alone(Pipeline);
 
 impl<S> Filter<S> for Alone {
     fn enabled(&self, metadata: &Metadata<'_>, _context: &Context<'_, S>) -> bool {
-        is_enabled(&self.0, metadata)
+        self.0.is_enabled_now(metadata)
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {

@@ -7,7 +7,7 @@ use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
-use super::fields::{interest, is_enabled, most};
+use super::fields::{interest, most};
 use crate::pipeline::Pipeline;
 use crate::trace::current;
 use crate::trace::layers::Keys;
@@ -57,7 +57,7 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        is_enabled(&self.0, metadata)
+        self.0.is_enabled_now(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {

@@ -4,14 +4,38 @@ use tach_core::Instant;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use super::fields::{Visitor, is_chosen, key};
+use super::fields::{Visitor, is_chosen, is_enabled, key};
 use super::spans::{Begun, keep_fields};
+use crate::callsites::declares_kind;
 use crate::channel::current_thread;
 use crate::frame::Code;
 use crate::ids::SpanContext;
+use crate::pipeline::Pipeline;
 use crate::shared::Shared;
+use crate::trace::current::{self, Innermost};
 use crate::trace::slots::{Closing, Open};
 use crate::trace::{self, Slot};
+
+impl Pipeline {
+    /// Returns whether a span is disabled if it starts within one that is not sampled.
+    #[inline]
+    pub(super) fn may_skip(&self, metadata: &Metadata<'_>) -> bool {
+        let skips = self.known().spans.sampling.skips_children();
+        skips && metadata.is_span() && !declares_kind(metadata)
+    }
+
+    /// Returns whether a span or an event that would start now is enabled. A span is not if it would
+    /// be skipped.
+    #[inline]
+    pub(super) fn is_enabled_now(&self, metadata: &Metadata<'_>) -> bool {
+        let is_skipped = self.may_skip(metadata)
+            && match current::innermost(&self.known().spans.contexts, self.keys.owner) {
+                Innermost::Recorded(span) => !span.ids().may_be_sampled(),
+                _ => false,
+            };
+        !is_skipped && is_enabled(self, metadata)
+    }
+}
 
 impl Shared {
     /// Returns the trace of a span that starts within `parent`, if `parent` is not sampled and the
@@ -46,15 +70,22 @@ impl Shared {
     /// decision whether it is sampled.
     #[inline]
     pub(super) fn begin_unsampled(&self, code: Option<Code>, waits: bool) -> trace::Begun {
+        if waits || self.wanted.durations {
+            self.begun_unsampled(code)
+        } else {
+            trace::Begun::default()
+        }
+    }
+
+    #[inline(never)]
+    fn begun_unsampled(&self, code: Option<Code>) -> trace::Begun {
         let is_needed = if self.wanted.durations {
             code.is_some() && self.counts_at_end()
         } else {
-            self.wanted.spans && waits
+            self.wanted.spans
         };
-        if !is_needed {
-            return trace::Begun::default();
-        }
-        trace::Begun { since: self.clock_time().number(), parent: 0 }
+        let since = if is_needed { self.clock_time().number() } else { 0 };
+        trace::Begun { since, parent: 0 }
     }
 
     /// Counts the duration of a span that ends and that [began](Self::begin_unsampled) so.
