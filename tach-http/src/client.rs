@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::header::HOST;
 use http::{HeaderMap, Method, Request};
 use tach_pipeline::SpanExt as _;
+use tach_pipeline::adapter::in_scope_of;
 use tach_tower::adapter::Protocol;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
@@ -32,10 +33,10 @@ pub(crate) fn open<B>(request: &mut Request<B>, options: &Options) -> Option<Ope
 /// Opens the span of a request, which is sent next. Returns `None` if the span is disabled.
 pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) -> Option<Open> {
     let kind = Kind::new(true, method, protocol);
-    let span = match protocol {
+    let span = in_scope_of(None, || match protocol {
         Protocol::Http => http(kind.method, target),
         _ => rpc(target),
-    };
+    });
     if span.is_disabled() {
         return None;
     }

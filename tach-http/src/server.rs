@@ -1,6 +1,7 @@
 //! The spans of a server's requests.
 
 use http::Request;
+use tach_pipeline::adapter::in_scope_of;
 use tach_tower::adapter::Protocol;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
@@ -47,9 +48,11 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     let version = method::version(request.version());
     let head = Head { kind, target, route, name: name.as_deref(), version };
     let parent = if options.extract.is_some() { None } else { seen.parent(headers) };
-    let span = match &parent {
-        Some(parent) => parent.in_scope(|| head.span(true)),
-        None => head.span(false),
+    let start = || head.span(parent.is_some());
+    // What the program extracts is set after the start.
+    let span = match &options.extract {
+        Some(_) => start(),
+        None => in_scope_of(parent.as_ref(), start),
     };
     let baggage = if options.is_without_baggage { None } else { seen.baggage(headers) };
     let parent = parent.filter(|_| span.is_disabled());

@@ -130,6 +130,7 @@ mod with_tracing {
     #[doc(hidden)]
     pub mod adapter {
         pub use crate::front::tracing::span_ext::{record_times, set_attributes};
+        pub use crate::trace::current::in_scope_of;
     }
 }
 

@@ -20,8 +20,17 @@ thread_local! {
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static GUARD: Guard = const { Guard };
     static PARENT: RefCell<Option<TraceContext>> = const { RefCell::new(None) };
-    /// Whether there is one.
-    static HAS_PARENT: Cell<bool> = const { Cell::new(false) };
+    static CALLER: Cell<Caller> = const { Cell::new(Caller::Unknown) };
+}
+
+/// Who calls from another process, for spans that start now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    /// Nobody has said yet: a span may get a parent after its start.
+    Unknown,
+    Nobody,
+    /// The remote parent.
+    Known,
 }
 
 /// Drops the list when the thread ends.
@@ -172,8 +181,8 @@ impl TraceContext {
     /// Calls `f`, which starts a span of `tracing`. If the span has no parent in this process, this
     /// is its parent.
     ///
-    /// It does the same as `SpanExt::set_remote_parent`, and
-    /// costs less.
+    /// It does the same as `SpanExt::set_remote_parent`, and costs less: a span that is not sampled
+    /// keeps nothing for another parent.
     ///
     /// # Examples
     ///
@@ -188,27 +197,40 @@ impl TraceContext {
     /// };
     /// ```
     pub fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-        during(self, f)
+        in_scope_of(Some(self), f)
     }
 }
 
-/// Calls `f`. Spans that start meanwhile in this thread, and have no parent, have `parent`.
-fn during<R>(parent: &TraceContext, f: impl FnOnce() -> R) -> R {
+/// Calls `f`. Spans that start meanwhile in this thread, and have no parent, have `caller` as their
+/// parent. `None` says that no caller will be set, so that a span does not wait for one.
+pub fn in_scope_of<R>(caller: Option<&TraceContext>, f: impl FnOnce() -> R) -> R {
     /// Puts the parent from before back, also after a panic.
-    struct Restore(Option<TraceContext>);
+    struct Restore(Caller, Option<TraceContext>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            set_remote_parent(self.0.take());
+            set_remote_parent(self.0, self.1.take());
         }
     }
-    let _restore = Restore(set_remote_parent(Some(parent.clone())));
+    let before = CALLER.get();
+    let is = match caller {
+        Some(_) => Caller::Known,
+        None if before == Caller::Unknown => Caller::Nobody,
+        None => return f(),
+    };
+    let _restore = Restore(before, set_remote_parent(is, caller.cloned()));
     f()
 }
 
 /// Returns whether there is a remote parent for a span that starts now.
 #[inline]
 pub fn has_remote_parent() -> bool {
-    HAS_PARENT.get()
+    CALLER.get() == Caller::Known
+}
+
+/// Returns whether it is known which remote parent a span has that starts now, or that it has none.
+#[inline]
+pub fn is_caller_known() -> bool {
+    CALLER.get() != Caller::Unknown
 }
 
 /// Returns the remote parent for a span that starts now and has no other.
@@ -218,8 +240,8 @@ pub fn remote_parent() -> Option<TraceContext> {
 }
 
 /// Sets the parent, and returns the old one. Near the end of a thread there is none.
-fn set_remote_parent(parent: Option<TraceContext>) -> Option<TraceContext> {
-    HAS_PARENT.set(parent.is_some());
+fn set_remote_parent(caller: Caller, parent: Option<TraceContext>) -> Option<TraceContext> {
+    CALLER.set(caller);
     PARENT.try_with(|current| current.replace(parent)).ok().flatten()
 }
 

@@ -57,7 +57,8 @@ impl Pipeline {
         // The context of a span of another process, which is passed on, is current at the boundary.
         let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
         // A parent may be set in place of the parent of a span at the boundary.
-        let follows = origin.is_some() && !is_at_boundary(metadata, code);
+        let follows =
+            origin.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
         let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
         let inherited = parent_span.and_then(Open::origin);
         // The record of a start names a parent of the same trace alone.

@@ -204,7 +204,8 @@ impl Pipeline {
             shared.is_sampled(within.as_ref(), trace, metadata)
         });
         let is_active = found.is_active();
-        let follows = within.is_some() && !is_at_boundary(metadata, code);
+        let follows =
+            within.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
         let begun = if context.is_sampled {
             // The record of a start names a parent of the same trace alone.
             let parent = within.map_or(0, |within| within.span);

@@ -3,12 +3,16 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
+use tach_pipeline::adapter::in_scope_of;
 use tach_pipeline::{Builder, Pipeline, Sampling, Signal, SpanExt as _, TraceContext};
 use test_support::receiver::serve;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
 
 use super::propagation::{PARENT, REMOTE, TRACE, parent, unsampled};
 use super::received::{self, names, span_id, trace_id};
 use super::{Printed, pipeline, run, sink, spans_of};
+use crate::support::{LONG, subscriber};
 
 /// Returns the spans that are sent.
 fn sampled(sampling: Sampling, f: impl FnOnce()) -> Vec<Span> {
@@ -172,4 +176,57 @@ fn a_child_of_a_span_that_is_not_sampled_can_do_what_others_can() {
     names.sort_unstable();
     assert_eq!(names, ["moved", "sent"]);
     assert!(spans.values().all(|span| trace_id(span) == TRACE));
+}
+
+/// A parent is not set later, so the fields need not be kept.
+#[test]
+fn a_span_whose_caller_is_known_does_not_wait() {
+    let printed = AtomicU64::new(0);
+    let value = Printed(&printed);
+    let start = || tracing::info_span!("request", ?value, otel.kind = "server");
+    let spans = spans_of(
+        |builder| builder.sampling(Sampling::ratio(0.0)),
+        || {
+            let read = || printed.load(Ordering::Relaxed);
+            drop((unsampled().in_scope(start), in_scope_of(None, start)));
+            assert_eq!(read(), 0, "the decision is taken");
+            let span = in_scope_of(None, start);
+            assert!(
+                span.set_remote_parent(&parent()) && span.trace_context().unwrap().is_sampled()
+            );
+            assert_eq!(read(), 0, "it starts now, without its fields");
+            // Who says that there is no caller does not hide one.
+            drop(parent().in_scope(|| in_scope_of(None, start)));
+            assert_eq!(read(), 1);
+            assert!(start().set_remote_parent(&parent()));
+            assert_eq!(read(), 2, "it waits");
+        },
+    );
+    assert_eq!(spans.len(), 1, "all are called so");
+    assert!(spans.values().all(|span| trace_id(span) == TRACE));
+}
+
+#[test]
+fn children_of_a_span_that_is_not_sampled_can_be_skipped() {
+    let child = || tracing::info_span!("child", key = 1);
+    let sampling = Sampling::ratio(0.0).span("sampled", 1.0).skip_children();
+    let (requests, guard) = pipeline(|builder| builder.sampling(sampling));
+    for dispatch in [subscriber(guard.pipeline()), registry().with(guard.pipeline().layer()).into()]
+    {
+        tracing::dispatcher::with_default(&dispatch, || {
+            assert!(!child().is_disabled(), "it has no parent");
+            let root = tracing::info_span!("root");
+            root.in_scope(|| {
+                let skipped = child().entered();
+                assert!(skipped.is_disabled() && child().is_disabled());
+                assert_eq!(tracing::Span::current().id(), root.id());
+                assert!(!tracing::info_span!("client", otel.kind = "client").is_disabled());
+                assert!(tracing::enabled!(tracing::Level::INFO), "events are not skipped");
+            });
+            tracing::info_span!("sampled").in_scope(|| assert!(!child().is_disabled()));
+            assert!(!child().is_disabled(), "the thread has left the root");
+        });
+    }
+    guard.pipeline().flush(LONG).unwrap();
+    assert_eq!(names(&received::spans(&requests)), ["child", "child", "sampled", "sampled"]);
 }
