@@ -214,7 +214,7 @@ mod tests {
         let durations = Collected::new(Durations::new(), UnixTime::EPOCH);
         let delta = || {
             let mut sum = 0;
-            durations.lock().points(true, |point| sum += point.histogram.count);
+            durations.lock().points(None, true, |point| sum += point.histogram.count);
             sum
         };
         assert!(durations.add(code, Duration::ZERO));

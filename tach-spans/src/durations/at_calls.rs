@@ -130,7 +130,7 @@ mod tests {
         assert!(all.add(code, 1) && all.add(code, 2));
         held.push(all.0[0].lock());
         assert!(!all.add(code, 3), "all parts are held");
-        held.remove(4);
+        drop(held.remove(4));
         assert!(all.add(code, 4));
         drop(held);
         assert_eq!(sums(&all, true), [(1, 2, 3), (1, 1, 4)]);
@@ -144,7 +144,7 @@ mod tests {
         thread::scope(|scope| {
             let add = || (0..EACH).for_each(|ns| assert!(all.add(Code::of(2).unwrap(), ns)));
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();
-            while !threads.iter().all(|it| it.is_finished()) {
+            while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
                 taken += sums(&all, true).iter().map(|(_, count, _)| count).sum::<u64>();
             }
         });

@@ -152,12 +152,12 @@ impl Slot {
     /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its
     /// trace and waits, if it did before. Returns how the span began, which the slot forgets.
     pub fn begin_move(&self, trace: u128, is_sampled: bool) -> Option<Begun> {
-        let begin = |flags| {
+        let moving = |flags| {
             let is_refused = flags & MOVING != 0 || is_sampled && flags & ANY_LEFT != 0;
             (!is_refused).then_some(flags | MOVING)
         };
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
-        self.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).ok()?;
+        self.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moving).ok()?;
         let begun = self.begun();
         // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
         // the slot, so the fence of `take` does not order the words below.
