@@ -207,13 +207,14 @@ fn an_unfinished_span_may_be_incomplete_too() {
     }
 }
 
-/// A span that is not sampled has a start for its duration. If that start was dropped, no other
-/// start begins the span.
+/// With chosen attributes, a span that is not sampled has a start for its duration. If that start
+/// was dropped, no other start begins the span.
 #[test]
 fn a_lost_span_does_not_start_when_its_parent_is_set() {
     let (gate, requests, guard) = gated(|builder| {
         let builder = builder.unfinished_spans();
-        builder.sampling(Sampling::ratio(0.0).span("fills", 1.0)).durations(Durations::new())
+        let durations = Durations::new().attribute("key");
+        builder.sampling(Sampling::ratio(0.0).span("fills", 1.0)).durations(durations)
     });
     dispatcher::with_default(&subscriber(guard.pipeline()), || {
         let fills = tracing::info_span!("fills");
