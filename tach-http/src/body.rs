@@ -34,7 +34,7 @@ pin_project! {
         #[pin]
         body: B,
         // `None` without a span, and after its end.
-        open: Option<Open>,
+        open: Option<Box<Open>>,
         left: Option<u64>,
     }
 
@@ -51,7 +51,7 @@ pin_project! {
 impl<B> ResponseBody<B> {
     /// `left` is the number of bytes after which the body may be dropped, if that is known.
     #[inline]
-    pub(crate) fn new(body: B, open: Option<Open>, left: Option<u64>) -> Self {
+    pub(crate) fn new(body: B, open: Option<Box<Open>>, left: Option<u64>) -> Self {
         Self { body, open, left }
     }
 

@@ -20,18 +20,18 @@ use crate::options::Options;
 
 /// Opens a request's span, and writes its headers. Returns `None` if the span is disabled.
 #[inline]
-pub(crate) fn open<B>(request: &mut Request<B>, options: &Options) -> Option<Open> {
+pub(crate) fn open<B>(request: &mut Request<B>, options: &Options) -> Option<Box<Open>> {
     let protocol = Protocol::of(request.method(), request.headers());
     let mut target = Target::of(request.uri());
     let host = || request.headers().get(HOST)?.to_str().ok();
     target.authority = target.authority.or_else(host);
     let open = start(request.method(), protocol, &target);
-    announce(open.as_ref(), request.headers_mut(), options);
+    announce(open.as_deref(), request.headers_mut(), options);
     open
 }
 
 /// Opens the span of a request, which is sent next. Returns `None` if the span is disabled.
-pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) -> Option<Open> {
+pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) -> Option<Box<Open>> {
     let kind = Kind::new(true, method, protocol);
     let span = in_scope_of(None, || match protocol {
         Protocol::Http => http(kind.method, target),

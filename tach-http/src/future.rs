@@ -39,7 +39,7 @@ pin_project! {
         #[pin]
         future: F,
         // `None` without a span, and once there is a response.
-        open: Option<Open>,
+        open: Option<Box<Open>>,
         request: PhantomData<fn(R)>,
     }
 }
@@ -47,7 +47,7 @@ pin_project! {
 impl<F: Future, R> ResponseFuture<F, R> {
     /// Calls the service within the request.
     #[inline]
-    pub(crate) fn start(mut open: Option<Open>, call: impl FnOnce() -> F) -> Self {
+    pub(crate) fn start(mut open: Option<Box<Open>>, call: impl FnOnce() -> F) -> Self {
         let future = match &mut open {
             Some(open) => open.during(call),
             None => call(),
@@ -60,7 +60,7 @@ impl<F: Future, R> ResponseFuture<F, R> {
     pub(crate) fn poll_call(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<(F::Output, Option<Open>)> {
+    ) -> Poll<(F::Output, Option<Box<Open>>)> {
         let this = self.project();
         let Some(mut open) = this.open.take() else {
             return this.future.poll(cx).map(|output| (output, None));
@@ -102,7 +102,7 @@ where
 #[inline]
 pub(crate) fn with_body<B: Body>(
     response: Response<B>,
-    open: Option<Open>,
+    open: Option<Box<Open>>,
 ) -> Response<ResponseBody<B>> {
     let open = open.and_then(|mut open| {
         let is_over = open.answered(&response) || response.body().is_end_stream();

@@ -30,7 +30,7 @@ pub(crate) struct Open {
     is_claim: bool,
     kind: Kind,
     /// The budget of a layer inside, until the answer.
-    arrived: Option<Box<Budget>>,
+    arrived: Option<Budget>,
     /// Whether the span has gRPC's status.
     has_status: bool,
     /// Whether the service or the body runs. If the request is dropped meanwhile, that panics.
@@ -66,11 +66,11 @@ impl Kind {
 
 impl Open {
     #[inline]
-    pub(crate) fn new(span: Span, kind: Kind, method: &Method, name: Option<String>) -> Self {
+    pub(crate) fn new(span: Span, kind: Kind, method: &Method, name: Option<String>) -> Box<Self> {
         if kind.method == method::OTHER {
             span.record("http.request.method_original", method.as_str());
         }
-        Self {
+        Box::new(Self {
             span,
             passed: None,
             is_claim: kind.protocol != Protocol::Http && name.is_some(),
@@ -80,7 +80,7 @@ impl Open {
             has_status: false,
             is_running: false,
             stage: Stage::Called,
-        }
+        })
     }
 
     /// Calls `poll`, which calls the service or polls, within the request.
@@ -96,8 +96,8 @@ impl Open {
         let result = poll();
         drop(entered);
         let arrived = replace_arrived(arrived);
-        if let Some(budget) = arrived.filter(|_| !self.kind.is_client && self.arrived.is_none()) {
-            self.arrived = Some(Box::new(budget));
+        if !self.kind.is_client && self.arrived.is_none() {
+            self.arrived = arrived;
         }
         self.is_running = false;
         result
@@ -197,7 +197,7 @@ impl Open {
 
     /// Records an error in place of a response, or of the rest of its body, and ends the request.
     #[cold]
-    pub(crate) fn failed<E: Display + 'static>(mut self, error: &E) {
+    pub(crate) fn failed<E: Display + 'static>(mut self: Box<Self>, error: &E) {
         let Failure { kind, description, exhausted } = Failure::of(error, self.kind.is_client);
         let status = if kind == "timeout" { grpc::DEADLINE_EXCEEDED } else { grpc::UNAVAILABLE };
         let description = Some(&*description).filter(|text| !text.is_empty());
@@ -236,7 +236,7 @@ impl Open {
 
     /// Ends the request.
     #[inline]
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(mut self: Box<Self>) {
         if self.kind.protocol == Protocol::Grpc && !self.has_status {
             self.record_status(grpc::UNKNOWN);
         }
@@ -245,7 +245,7 @@ impl Open {
 
     /// Ends the request whose body was dropped before it said its end. `may_be` says whether the
     /// peer had all of it. A client's program need not read a body, while gRPC calls that cancelled.
-    pub(crate) fn end_dropped(mut self, may_be: bool) {
+    pub(crate) fn end_dropped(mut self: Box<Self>, may_be: bool) {
         if may_be || self.kind.is_client && self.kind.protocol == Protocol::Http {
             self.stage = Stage::Over;
         }

@@ -41,12 +41,12 @@ where
 }
 
 /// Opens a request's span, and writes its headers.
-fn open(request: &mut Request, options: &Options) -> Option<Open> {
+fn open(request: &mut Request, options: &Options) -> Option<Box<Open>> {
     let url = request.url();
     let authority = Some(url.authority()).filter(|it| !it.is_empty());
     let target = Target { scheme: Some(url.scheme()), authority, path: url.path() };
     let open = start(request.method(), Protocol::Http, &target);
-    announce(open.as_ref(), request.headers_mut(), options);
+    announce(open.as_deref(), request.headers_mut(), options);
     open
 }
 
@@ -71,7 +71,7 @@ where
 }
 
 /// Records the head of the response, whose body ends the span.
-fn with_span(response: Response, open: Open) -> Response {
+fn with_span(response: Response, open: Box<Open>) -> Response {
     let url = response.url().clone();
     let response = with_body(http::Response::<Body>::from(response), Some(open));
     // reqwest reads the address of a response from an extension, which only a builder sets.

@@ -26,7 +26,7 @@ struct Head<'a> {
 
 /// Opens a request's span in the caller's trace. Returns `None` if a layer around has one.
 #[inline]
-pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
+pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Box<Open>> {
     let route = None;
     #[cfg(feature = "axum")]
     let route = request.extensions().get().map(axum::extract::MatchedPath::as_str).or(route);

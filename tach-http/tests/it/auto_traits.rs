@@ -24,6 +24,6 @@ assert_implements!(
 #[test]
 fn sizes_stay_small() {
     let size = size_of::<ResponseBody<()>>();
-    assert!(size <= 120, "{size}");
+    assert!(size <= 24, "{size}");
     assert!(size_of::<ResponseFuture<(), ()>>() <= size);
 }
