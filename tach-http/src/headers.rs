@@ -16,7 +16,8 @@ const MOST_BAGGAGE: usize = 8192;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen<'a> {
     pub(crate) host: Option<&'a str>,
-    parent: Option<&'a str>,
+    /// `Some(None)` if it is no text, or one of several.
+    parent: Option<Option<&'a str>>,
     has_baggage: bool,
 }
 
@@ -26,9 +27,11 @@ impl<'a> Seen<'a> {
         let mut seen = Self::default();
         for (name, value) in headers {
             match name.as_str() {
-                "host" => seen.host = value.to_str().ok(),
-                // The first of several counts.
-                "traceparent" => seen.parent = seen.parent.or(value.to_str().ok()),
+                "host" => seen.host = seen.host.or(value.to_str().ok()),
+                "traceparent" => {
+                    let is_first = seen.parent.is_none();
+                    seen.parent = Some(value.to_str().ok().filter(|_| is_first));
+                }
                 "baggage" => seen.has_baggage = true,
                 _ => {}
             }
@@ -39,7 +42,7 @@ impl<'a> Seen<'a> {
     /// Returns the caller's span.
     #[inline]
     pub(crate) fn parent(&self, headers: &HeaderMap) -> Option<TraceContext> {
-        let parent = self.parent?;
+        let parent = self.parent??;
         let states = headers.get_all(TRACESTATE).iter().filter_map(|it| it.to_str().ok());
         TraceContext::from_headers(parent, &states.collect::<Vec<_>>().join(","))
     }

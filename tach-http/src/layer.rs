@@ -97,7 +97,8 @@ impl<K> RequestLayer<K> {
 impl RequestLayer<ServerSide> {
     /// Creates a layer around the services of a server: axum's, hyper's or tonic's.
     ///
-    /// The headers `traceparent` and `tracestate` name the span's parent. Without them the span is
+    /// The headers `traceparent` and `tracestate` name the span's parent; where strangers send them,
+    /// `Builder::public_endpoint` of tach-pipeline makes it a link. Without them the span is
     /// in the current span, or begins a trace. With feature `axum`, the route that axum matched is a
     /// part of the span's name if the layer is added by `Router::layer`.
     ///

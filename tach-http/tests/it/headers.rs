@@ -55,15 +55,19 @@ fn the_trace_goes_through() {
 /// Another trace's state does not stay beside the new parent.
 #[test]
 fn without_a_caller_a_trace_begins() {
-    let mut headers = HeaderMap::new();
-    let spans = spans(async {
-        let caller = [("traceparent", "00-0-0-01"), ("tracestate", "a=1")];
-        headers = relayed(RequestLayer::server(), RequestLayer::client(), &caller).await;
-    });
-    let (server, client) = (named(&spans, "POST"), named(&spans, "GET"));
-    assert_eq!((server.parent, &*server.state), (0, ""));
-    assert_eq!((client.trace, client.parent), (server.trace, server.id));
-    assert!(!headers.contains_key("tracestate"), "{headers:?}");
+    // As in W3C's tests, several parents are none.
+    let several = [("traceparent", TRACEPARENT); 3];
+    for parents in [&[("traceparent", "00-0-0-01")][..], &several[..2], &several] {
+        let mut headers = HeaderMap::new();
+        let spans = spans(async {
+            let caller = [parents, &[("tracestate", "a=1")]].concat();
+            headers = relayed(RequestLayer::server(), RequestLayer::client(), &caller).await;
+        });
+        let (server, client) = (named(&spans, "POST"), named(&spans, "GET"));
+        assert_eq!((server.parent, &*server.state), (0, ""));
+        assert_eq!((client.trace, client.parent), (server.trace, server.id));
+        assert!(!headers.contains_key("tracestate"), "{headers:?}");
+    }
 }
 
 /// The span of a connection is no parent for a request that has a caller.
