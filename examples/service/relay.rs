@@ -35,7 +35,8 @@ impl Upstream {
         let answer = self.client.clone().oneshot(Request::new(Method::GET, url)).await;
         let answer = answer.map_err(|error| match error.downcast_ref::<Exhausted>() {
             Some(error) => (StatusCode::GATEWAY_TIMEOUT, format!("{error}\n")),
-            None => bad_gateway(&error.to_string()),
+            // The text of the error has the URL, which is not the caller's.
+            None => bad_gateway("the second instance does not answer"),
         })?;
         let status = answer.status();
         let text = answer.text().await.map_err(|error| {
@@ -45,7 +46,7 @@ impl Upstream {
             } else {
                 StatusCode::BAD_GATEWAY
             };
-            (code, format!("{error}\n"))
+            (code, format!("{}\n", error.without_url()))
         })?;
         if status == StatusCode::OK { Ok(text) } else { Err((status, text)) }
     }
