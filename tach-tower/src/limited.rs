@@ -88,9 +88,7 @@ impl<F> Limited<F> {
         let this = self.project();
         let head = &this.limits.head;
         // Another task may poll the future by now, for which nobody answers.
-        let Some(grace) = grace(head).filter(|_| *this.is_left != Some(false)) else {
-            return Poll::Ready(());
-        };
+        let Some(grace) = grace(head) else { return Poll::Ready(()) };
         if this.is_left.is_none() {
             let elapsed = this.alarm.elapsed(head);
             let left = head.total().saturating_sub(elapsed);
@@ -104,12 +102,14 @@ impl<F> Limited<F> {
             let late = if is_late { elapsed.saturating_sub(head.total()) } else { Duration::ZERO };
             this.alarm.set((left + grace).saturating_sub(late));
         }
-        ready!(this.alarm.poll(cx));
-        // A thread that was busy finds both ends at once, and the outer future is polled after
-        // this one.
-        *this.is_left = Some(false);
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        if *this.is_left == Some(true) {
+            ready!(this.alarm.poll(cx));
+            // A thread that was busy finds both ends at once, and polls the outer future after this
+            // one. A combinator would poll this one again first if it woke itself.
+            *this.is_left = Some(false);
+            this.alarm.set(Duration::from_millis(1));
+        }
+        this.alarm.poll(cx)
     }
 
     /// Returns the error of the budget that has ended.
