@@ -1,4 +1,4 @@
-//! The tests of budgets with axum, tonic and reqwest, and the price of a budget.
+//! The tests of budgets with axum, tonic and reqwest, and the prices of a budget and of a request.
 
 #![expect(clippy::print_stdout, reason = "says what was not run")]
 
@@ -27,6 +27,9 @@ pub(crate) fn check() -> Result<(), String> {
         println!("budgets: NOT RUN: valgrind is not installed");
         return Ok(());
     }
-    let mut price = cargo(&["run", "--locked", "--release", "--bin", "budgets"]);
-    run(price.args(package).env("CARGO_TARGET_DIR", &target).args(["--", "--limits"]))
+    for (name, arguments) in [("budgets", &["--", "--limits"][..]), ("requests", &[])] {
+        let mut price = cargo(&["run", "--locked", "--release", "--bin", name]);
+        run(price.args(package).env("CARGO_TARGET_DIR", &target).args(arguments))?;
+    }
+    Ok(())
 }
