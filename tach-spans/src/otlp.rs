@@ -66,7 +66,7 @@ pub fn write_span(
         let mut own = Own::new(to.len(), span, start, limits, accepts);
         own.marks(to);
         own.items(to, part);
-        // After the fields, whose keys are known by then.
+        // Write the metadata after the fields: a key that a field has taken is known only then.
         let (taken, site) = (own.taken, own.site);
         own.add(to, |attributes, to| {
             add_metadata(to, attributes, taken, start, &site, limits.shown);
@@ -230,7 +230,7 @@ impl<'a> Own<'a> {
                 number(to, field::STATUS_CODE, self.status.code as u64);
             });
         }
-        // Without events of spans, events are sent as log records, so none counts as dropped.
+        // If events of spans are sent as log records, none of them counts as dropped.
         let events = if self.limits.has_events { events } else { 0 };
         self.attributes.add_dropped(attributes);
         self.attributes.end(to, field::DROPPED_ATTRIBUTES);

@@ -123,7 +123,8 @@ impl SpanDurations {
     #[must_use]
     pub fn sum(&self) -> Duration {
         let (seconds, ns) = (self.histogram.sum_ns / NS_PER_S, self.histogram.sum_ns % NS_PER_S);
-        // The sum of 2^64 durations of 64 bits in nanoseconds takes 98 bits in seconds.
+        // The conversion can fail: 2^64 durations of 64 bits in nanoseconds have a sum of 98 bits
+        // in seconds.
         let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         Duration::new(seconds, u32::try_from(ns).unwrap_or(0))
     }

@@ -52,7 +52,8 @@ impl Own<'_> {
     fn event_fields(&mut self, to: &mut Vec<u8>, event: &Frame<'_>) -> bool {
         let mut taken = Taken::default();
         let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
-        // `#[instrument(err(level = "warn"))]` emits an error's text and nothing else.
+        // An event without a message counts as an error at any level: `#[instrument(err(level =
+        // "warn"))]` emits only the error's text.
         let is_error = event.level.of_log() == log::Level::Error || event.message.is_empty();
         let mut has_exception = HasException::default();
         let mut has_exception =
@@ -94,7 +95,7 @@ impl Own<'_> {
         let name: Cow<'_, str> = match (event.message, event.site.event_name) {
             ("", _) if is_exception => EXCEPTION.into(),
             ("", Some(name)) => name.into(),
-            // The same name as tracing's macros give to an event without one.
+            // Use the name that tracing's macros give to an event without one.
             ("", None) => match (event.site.file, event.site.line) {
                 (Some(file), Some(line)) => format!("event {file}:{line}").into(),
                 _ => "event".into(),

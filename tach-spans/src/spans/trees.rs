@@ -56,7 +56,7 @@ impl Trees {
 
     fn add_node(&mut self, node: Node) -> String {
         let (id, parent) = (node.id, node.parent);
-        // The spans within one that is not shown stand in its place.
+        // The children of a span that is not shown are shown in its place.
         let here =
             if node.is_shown { vec![id] } else { self.below.remove(&id).unwrap_or_default() };
         if node.is_shown {
@@ -110,7 +110,7 @@ impl Trees {
             let _written = writeln!(text, "{time} trace {trace:032x}");
         });
         let tops = tops.into_iter().filter_map(|id| self.line(id)).collect();
-        // A trace may be as deep as it has spans, so nothing calls itself.
+        // Don't recurse: a trace may be so deep that recursion would overflow the thread's stack.
         let mut stack = Vec::new();
         push(&mut stack, tops, None);
         while let Some(Prefixed { line, own, below }) = stack.pop() {
@@ -126,7 +126,7 @@ impl Trees {
             }));
             push(&mut stack, lines, Some(&below));
         }
-        // Seldom, since each look is at all that wait.
+        // Do this seldom: each time visits all spans that wait.
         if self.order.len() > 2 * self.nodes.len() + 64 {
             self.order.retain(|id| self.nodes.contains_key(id));
         }

@@ -24,7 +24,8 @@ impl Open {
         if context.as_ref().is_some_and(has_baggage) {
             self.ids().set_passes_on();
         }
-        // Dropped after the lock is released, since its destructors may be the user's code.
+        // Drop the former context after the lock is released: its destructor may be the user's
+        // code, which may take the lock again.
         let _before = self.change(|span| mem::replace(&mut span.values.context, context));
     }
 

@@ -40,7 +40,8 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let spans =
             ENTERED.try_with(|entered| entered.try_borrow_mut().map(|mut it| mem::take(&mut *it)));
-        // Dropped after the list is released, since a context's destructors may be the user's code.
+        // Drop the spans after the list is released: a context's destructor may be the user's code,
+        // which may use the list.
         drop(spans);
     }
 }
@@ -100,8 +101,8 @@ pub fn exit(span: Open) {
         let Entered { active, .. } = entered.pop()?;
         Some(active)
     });
-    // The context is dropped after the list is released, since its destructors may be the user's
-    // code.
+    // Drop the context after the list is released: its destructor may be the user's code, which may
+    // use the list.
     if !left.is_ok_and(|active| active.is_some()) {
         exit_any(span);
     }
@@ -115,7 +116,8 @@ fn exit_any(span: Open) {
         let at = entered.iter().rposition(|one| one.span == span)?;
         Some(entered.remove(at))
     });
-    // Dropped after the list is released, since a context's destructors may be the user's code.
+    // Drop the span after the list is released: a context's destructor may be the user's code,
+    // which may use the list.
     drop(left);
 }
 
@@ -275,7 +277,7 @@ mod tests {
         // A span that was entered twice is left once.
         exit(a);
         assert_eq!(id(&one), Some(11));
-        // In another order than they were entered.
+        // Spans may be left in another order than they were entered.
         exit(a);
         assert_eq!(id(&one), Some(11));
         exit(b);

@@ -62,8 +62,8 @@ impl Layers {
             let table = if let Some(table) = table.get() {
                 table
             } else {
-                // Allocates before the lock is taken: the allocator may open a span, and a process
-                // that is forked meanwhile would wait for ever.
+                // Allocate before the lock is taken: the allocator may open a span, and a child
+                // that is forked while the lock is held would wait for it for ever.
                 let new = Table::new(bits);
                 table.get_or_init(|| new)
             };
@@ -132,7 +132,7 @@ impl Table {
 #[inline]
 fn place(key: u64, bits: u32) -> usize {
     let thread = key >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);
-    // Spreads the threads over the entries, since most have few open spans.
+    // Spread the threads over the entries: most threads have few open spans.
     let start = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - bits);
     usize::try_from(key.wrapping_add(start) & !(u64::MAX << bits)).unwrap_or(0)
 }
@@ -158,7 +158,7 @@ impl Keys {
     /// Returns those of a subscriber of its own.
     pub fn of_subscriber() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        // ORDERING: Relaxed: only the number counts.
+        // ORDERING: Relaxed: each number is returned once, and publishes nothing.
         let owner = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { owner, are_numbers: true, ..Self::default() }
     }

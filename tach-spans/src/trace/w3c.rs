@@ -179,8 +179,8 @@ impl TraceContext {
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SpanContext { trace, span, .. } = self.context;
-        // By hand, because each call of a client prints one, and formatting costs five times as
-        // much.
+        // Write the text by hand: each call of a client prints one, and formatting costs five times
+        // as much.
         let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
         write_hex(&trace.to_be_bytes(), &mut text[3..35]);
         write_hex(&span.to_be_bytes(), &mut text[36..52]);
@@ -340,7 +340,7 @@ mod tests {
             (VALID.to_owned(), true),
             (format!(" \t{VALID} "), true),
             (VALID.replace("-01", "-00"), false),
-            // Other flags do not hide it.
+            // Other flags do not hide the sampled flag.
             (VALID.replace("-01", "-ff"), true),
             (VALID.replace("-01", "-fe"), false),
             // A later version has at least these fields.

@@ -18,15 +18,17 @@ impl Below {
     /// Keeps a number in a slot that is taken.
     #[inline]
     pub(super) fn keep(&self, number: u32) {
-        // ORDERING: Relaxed: whoever reads it has the span from this thread. If a `pop` reads it,
-        // the slot was taken since, and the exchange fails.
+        // ORDERING: Relaxed: a thread that reads the number of an open span received the span from
+        // this thread. If a `pop` reads it, the slot was taken meanwhile, and the exchange of that
+        // `pop` fails.
         self.0.store(number, Ordering::Relaxed);
     }
 
     /// Returns the number that the slot keeps.
     #[inline]
     pub(super) fn kept(&self) -> u32 {
-        // ORDERING: Relaxed, as in `keep`.
+        // ORDERING: Relaxed: a thread that reads the number received the span from the thread that
+        // stored it, or loses the exchange of `pop`.
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -65,7 +67,7 @@ impl Stack {
     /// Takes a slot. `below` returns the one that belongs to an index.
     pub(super) fn pop<'a>(&self, below: impl Fn(u32) -> Option<&'a Below>) -> Option<u32> {
         // ORDERING: Acquire, with the Release of `push`: the slot is cleared, and its `below` is
-        // written. A pop in between is a part of the release sequence.
+        // written. A `pop` by another thread in between continues the release sequence.
         let mut word = self.0.load(Ordering::Acquire);
         loop {
             let (count, top) = parts(word);
@@ -76,9 +78,10 @@ impl Stack {
             let popped = self.0.compare_exchange_weak(
                 word,
                 of(count.wrapping_add(1), next),
-                // ORDERING: Relaxed: no other word is equal, so it is the one that was loaded.
+                // ORDERING: Relaxed: each `pop` raises the count, so an equal word is the one that
+                // was loaded with Acquire.
                 Ordering::Relaxed,
-                // ORDERING: Acquire, as the load above.
+                // ORDERING: Acquire, with the Release of `push`: the next attempt uses this word.
                 Ordering::Acquire,
             );
             match popped {
@@ -178,7 +181,7 @@ mod loom_tests {
         fn take(&self) -> Option<u32> {
             let index = self.stack.pop(|index| self.below.get(index as usize))?;
             self.contents[index as usize].with_mut(|_| {});
-            // No index of a slot.
+            // No slot has this index, so `pop` must not use it.
             self.below[index as usize].keep(7);
             Some(index)
         }

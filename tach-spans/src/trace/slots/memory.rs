@@ -102,7 +102,7 @@ impl Slots {
     #[cold]
     fn take_fresh(&self) -> Option<Range<u32>> {
         let take = |first| (first <= MOST - FRESH).then_some(first + FRESH);
-        // ORDERING: Relaxed: only the numbers count.
+        // ORDERING: Relaxed: each number is taken once, and publishes nothing.
         let first = self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
         self.allocate(first)?;
         Some(first..first + FRESH)
