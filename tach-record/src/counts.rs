@@ -23,14 +23,14 @@ impl Count {
     /// Sets the number.
     #[inline]
     pub fn set(&self, count: u64) {
-        // ORDERING: Relaxed, as in `add`.
+        // ORDERING: Relaxed: publishes only itself.
         self.0.store(count, Ordering::Relaxed);
     }
 
     /// Returns the number.
     #[inline]
     pub fn get(&self) -> u64 {
-        // ORDERING: Relaxed, as in `add`.
+        // ORDERING: Relaxed: publishes only itself.
         self.0.load(Ordering::Relaxed)
     }
 }

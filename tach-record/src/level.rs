@@ -54,7 +54,7 @@ impl Level {
     /// Returns the number by which a [`LevelFilter`] compares: that of [`of_log`](Self::of_log).
     #[inline]
     pub const fn rank(self) -> u8 {
-        // A match on the level would be a table of jumps.
+        // Match on the byte: a match on the level would compile to a table of jumps.
         match self.0 {
             0 => 1,
             byte if byte > Self::TRACE.0 => Self::TRACE.0,

@@ -47,8 +47,8 @@ impl Waker {
     /// Wakes the back end, even from a nap.
     #[cold]
     pub fn wake(&self) {
-        // ORDERING: Relaxed: `nap.wake` publishes what the caller did. Clear the flag first, so
-        // that other callers need not wake the back end again.
+        // Clear the flag first, so that other callers need not wake the back end again.
+        // ORDERING: Relaxed: `nap.wake` publishes what the caller did.
         self.is_parked.store(false, Ordering::Relaxed);
         self.bell.nap.wake();
     }
@@ -120,8 +120,8 @@ impl Sleep {
             Rest::Nap(time) => waker.nap(time),
             Rest::Park => {
                 // ORDERING: Relaxed: `fall_asleep` looks for new queues under their lock. It finds
-                // a queue that was registered earlier, and whoever registers a later one sees the
-                // flag.
+                // a queue that was registered before. A thread that registers a queue afterwards
+                // sees the flag.
                 waker.is_parked.store(true, Ordering::Relaxed);
                 if let Some(wake_up) = fall_asleep() {
                     waker.nap(wake_up.parked_for(longest, self.pace.interval));

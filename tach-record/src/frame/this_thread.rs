@@ -25,7 +25,7 @@ impl ThisThread {
         }));
         let (id, name) = known.unwrap_or_default();
         let name = name.unwrap_or_default();
-        // The largest number of Linux has 22 bits, and 27 are free beside the tag.
+        // A thread id of Linux has at most 22 bits, and the word has 27 beside the tag.
         let os_id = u64::from(os_thread_id() << TAG_BITS);
         let head = Tag::Thread as u64 | os_id | (name.len() as u64) << TEXT_SHIFT;
         let mut field = [head, id.unwrap_or(0)].map(u64::to_le_bytes).concat();

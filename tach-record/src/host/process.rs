@@ -63,13 +63,13 @@ impl Process {
     /// Returns whether the caller is this process, and no child of it.
     #[inline]
     pub fn is_current(&self) -> bool {
-        // ORDERING: Relaxed: a child has only the thread that made it, and all memory of that one.
+        // ORDERING: Relaxed: a child has only the thread that forked, which sees its own memory.
         self.word.load(Ordering::Relaxed) == self.generation
     }
 
     /// Returns whether this process, the current one, was made by the C library's `fork`.
     pub fn is_forked(&self) -> bool {
-        // ORDERING: Relaxed, as in `is_current`.
+        // ORDERING: Relaxed: a child has only the thread that forked, which sees its own memory.
         FORKED.load(Ordering::Relaxed) == self.generation
     }
 

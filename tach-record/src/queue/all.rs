@@ -142,7 +142,7 @@ impl Queues {
     /// Frees memory that was not needed since the last call.
     pub fn trim(&self) {
         self.pool.trim();
-        // A `Weak` keeps the memory of the queue of a thread that has ended.
+        // Remove the `Weak`s of ended threads: each keeps the memory of its queue.
         self.all.lock().retain(|queue| queue.strong_count() > 0);
         let mut changes = self.changes.lock();
         let Changes { new, woken } = &mut *changes;

@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(first, parent);
         let What::Lost(lost) = SpanPart::read(rest).unwrap().what else { panic!("{rest:?}") };
         assert_eq!((lost.attributes, rest.len()), (2, counted.len()), "both are counted in one");
-        // The counts that were taken are not continued.
+        // After the counts were taken, counting begins anew.
         drops.add(&values);
         bytes.clear();
         drops.take_remains(&mut bytes);

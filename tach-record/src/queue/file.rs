@@ -71,7 +71,7 @@ pub(crate) mod tests {
             let before = self.replaced.load(Ordering::Relaxed);
             let part = Box::new(TestPart(Arc::clone(&self.replaced), before));
             let start = memory.as_mut_ptr();
-            // SAFETY: the mapping is the ring's alone, and so many bytes long.
+            // SAFETY: the mapping has `length` bytes, and only the ring uses it.
             Some(unsafe { RingMemory::new(start, length, memory, part) })
         }
 

@@ -93,7 +93,7 @@ impl Pool {
 
     pub(super) fn give_back(&self, ends: Ends) {
         if self.file.is_some() && !ends.producer.is_in_file() {
-            // The next ring may be in the file.
+            // Free the ring instead of keeping it: the next ring may be in the file.
             return;
         }
         let capacity = ends.producer.capacity();
@@ -103,7 +103,8 @@ impl Pool {
         } else if is_for(self.small.bytes, capacity) {
             &self.small
         } else {
-            // A ring for a long record. Its part of the file is free for the next one.
+            // Free the ring, which was made for one long record: another ring can then use its part
+            // of the file.
             return;
         };
         rings.unused.lock().rings.push(ends);

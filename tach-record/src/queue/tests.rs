@@ -330,7 +330,7 @@ fn a_held_ring_keeps_its_records_when_there_is_no_room() {
     let dropped = 10;
     (0..dropped).for_each(|_| push(&mut sender, &longer, WhenFull::DropOldest));
     assert_eq!(queue.take_dropped().unwrap().records.count, dropped);
-    // A commit frees what was taken before, and the next one all of the ring.
+    // The first commit frees what was taken before, the second one the rest of the ring.
     queue.free_held(&mut held, usize::MAX);
     assert_eq!(take(&mut held), added);
     queue.free_held(&mut held, usize::MAX);

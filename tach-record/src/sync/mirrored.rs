@@ -37,8 +37,8 @@ impl<T: Length> Mirrored<T> {
     /// Returns the length after a change that the caller has seen, or after a later one.
     #[inline]
     pub fn length(&self) -> usize {
-        // ORDERING: Relaxed: the lock publishes the value. A caller to whom it matters has seen the
-        // change otherwise: the span that was inserted, the reference in a ring, or a flush.
+        // ORDERING: Relaxed: the lock publishes the value. A caller that depends on a change learns
+        // of it elsewhere: from the span that was inserted, the reference in a ring, or a flush.
         self.length.load(Ordering::Relaxed)
     }
 

@@ -30,7 +30,7 @@ impl Nap {
         // ORDERING: Acquire, with the Release of `wake`: the sleeper sees what the caller did.
         if !self.is_woken.swap(false, Ordering::Acquire) {
             thread::park_timeout(longest);
-            // ORDERING: Acquire, as above.
+            // ORDERING: Acquire, with the Release of `wake`: the sleeper sees what the caller did.
             self.is_woken.swap(false, Ordering::Acquire);
         }
     }

@@ -22,14 +22,14 @@ impl Switch {
     /// Returns whether the flag is set.
     #[inline]
     pub fn is_on(&self) -> bool {
-        // ORDERING: Relaxed, as in `on`.
+        // ORDERING: Relaxed: publishes nothing.
         self.0.load(Ordering::Relaxed)
     }
 
     /// Switches the flag off, and returns whether it was on.
     #[inline]
     pub fn off(&self) -> bool {
-        // ORDERING: Relaxed, as in `on`.
+        // ORDERING: Relaxed: publishes nothing.
         self.0.swap(false, Ordering::Relaxed)
     }
 }

@@ -17,7 +17,7 @@ impl Bell {
 
     /// Has [`flush_in_handler`] ring the bell.
     pub fn ring_at_abort(&self) {
-        // ORDERING: Relaxed, as in `belongs_to`.
+        // ORDERING: Relaxed: the flag publishes nothing.
         self.at_abort.store(true, Ordering::Relaxed);
     }
 
@@ -74,7 +74,7 @@ mod tests {
         bell.ring_at_abort();
         let before = bell.requested();
         let mut naps = 0;
-        // Other tests have back ends that need not answer.
+        // The bells of other tests are rung too, and may never be answered.
         let used = allocation_counter::measure(|| {
             flush_in_handler(|| {
                 flush_in_handler(|| unreachable!("it waits within itself"));
@@ -97,7 +97,7 @@ mod tests {
             bell.ring();
             assert!(bell.requested() > 0 && !bell.is_answered());
         }
-        // Other tests have bells too, but no thousand.
+        // Other tests have bells too, but far fewer.
         assert!(all().count() < 1_000);
     }
 }

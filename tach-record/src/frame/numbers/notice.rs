@@ -11,7 +11,8 @@ pub struct Notice(AtomicBool);
 impl Notice {
     /// Sets the flag, before other flags are read.
     pub fn set(&self) {
-        // ORDERING: Release, for what the thread has written before.
+        // ORDERING: Release, with the Acquire of `is_set`: publishes what the thread has written
+        // before.
         self.0.store(true, Ordering::Release);
         // ORDERING: SeqCst, with the same fence of the other thread: without it, both stores may
         // wait in the store buffers of their processors while both threads read.
@@ -20,7 +21,7 @@ impl Notice {
 
     /// Returns whether the flag is set. Then the caller sees what was written before.
     pub fn is_set(&self) -> bool {
-        // ORDERING: Acquire, with the store in `set`.
+        // ORDERING: Acquire, with the Release of `set`.
         self.0.load(Ordering::Acquire)
     }
 }

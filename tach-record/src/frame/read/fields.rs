@@ -157,7 +157,8 @@ impl<'a> Fields<'a> {
             if value.is_none() {
                 (is_own, is_named) = (false, !key.is_empty());
             }
-            // Spans come from the outermost to the innermost, whatever the order of the own fields.
+            // Of equal keys, slog's first one counts: rank the own fields in reverse. Spans always
+            // come from the outermost to the innermost.
             let place = if first_counts && is_own { -at } else { at };
             Some((Rank { is_own, place, is_printed, is_named }, key, value?))
         })
