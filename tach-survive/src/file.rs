@@ -57,15 +57,17 @@ const LONGEST_LOCKED: Duration = Duration::from_secs(1);
 pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<OnFault>) -> io::Result<Parts> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
     let lock = folder.lock(LONGEST_LOCKED);
-    // Another process has the lock for long, if it was stopped. Files wait for a later start, and
-    // ours can be created: nobody looks now.
+    // If another process holds the lock for long, it was stopped. Then leave the dead files for a
+    // later start. Our own file can be created without the lock, since nobody looks for dead files
+    // now.
     let found = lock.as_ref().map(|_| dead::find(&folder, to)).transpose()?;
     let dead::Found { dead, surplus, mut skipped } = found.unwrap_or_default();
     let lanes: Vec<_> = to.iter().map(|(named, _)| named.clone()).collect();
     let current = Arc::new(Current::new(&folder, &lanes));
     let mut opened = current.open();
     let lost = surplus.iter().map(|(_, lost)| *lost).fold(0, u64::saturating_add);
-    // The count is in a file before the records are in none.
+    // Store the count before the surplus files are removed: if this process is killed in between,
+    // the records still count as lost.
     current.dropped(lost);
     for (name, lost) in surplus {
         let why = format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
@@ -73,7 +75,7 @@ pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<OnFault>) -> io:
         skipped.push((name, removed.err().unwrap_or_else(|| io::Error::other(why))));
     }
     if opened.is_err() {
-        // There may be room now.
+        // The removal may have made room, so try again.
         opened = current.open();
     }
     lock.iter().for_each(tach_files::unlock);

@@ -61,7 +61,7 @@ impl Current {
         // ORDERING: SeqCst, with the one in `dropped`: either that call finds the new file, or its
         // count is read here. The orderings of arc-swap alone promise neither.
         fence(Ordering::SeqCst);
-        // ORDERING: Relaxed, behind the fence.
+        // ORDERING: Relaxed: the fence above orders it.
         store.raise_lost(self.lost.load(Ordering::Relaxed));
         Ok(())
     }
@@ -130,7 +130,7 @@ impl RingFile for Current {
     }
 
     fn dropped(&self, count: u64) {
-        // ORDERING: Relaxed, before the fence.
+        // ORDERING: Relaxed: the fence below orders it.
         let lost = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         // ORDERING: SeqCst, with the one in `open`, which stores the file first: either this call
         // finds the file, or `open` reads the count.

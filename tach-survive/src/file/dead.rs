@@ -98,7 +98,8 @@ impl Found {
 ///
 /// If that fails.
 pub(super) fn give_up(folder: &PrivateFolder, name: &OsStr) -> io::Result<()> {
-    // If the file can't be removed, a later process must not pass on what was counted.
+    // Mark everything as taken first: if the file can't be removed, a later process must not pass
+    // on records that count as lost.
     let all = u64::MAX.to_ne_bytes();
     folder.open(name)?.write_all_at(&all, head::TAKEN as u64)?;
     folder.remove(name)

@@ -67,7 +67,7 @@ impl From<Unreadable> for io::Error {
 pub(super) fn owner(bytes: &[u8]) -> (Owner, &str) {
     let image = Image::at(bytes);
     let owner = Owner(core::array::from_fn(|at| image.word(head::OWNER + WORD * at)));
-    // The name may be written in part, or be anything.
+    // Without the magic word, the name may be written in part, or be anything.
     (owner, if image.word(head::MAGIC) == MAGIC { image.program() } else { "" })
 }
 
@@ -128,7 +128,8 @@ impl<'a> Image<'a> {
     /// number.
     pub(super) fn lost(&self) -> u64 {
         let lost = self.word(head::LOST).wrapping_add(self.word(head::SINKS_LOST));
-        // A call may not have added what the log states already.
+        // If the process died before it added a loss that the log states, the sum wraps. Nothing is
+        // lost then.
         if lost > u64::MAX / 2 { 0 } else { lost }
     }
 

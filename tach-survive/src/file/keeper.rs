@@ -195,7 +195,8 @@ impl Keeper for FileKeeper {
         let waiting = to.waiting(&self.came);
         let events = waiting.local + waiting.remote;
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
-        // Otherwise the files of all processes that end would pile up while a collector is away.
+        // Give up after a while: otherwise the files of all processes that end would pile up while
+        // a collector is away.
         let keeps_files = waiting.local == 0 && !self.are_remote && !self.dead.are_noted();
         let gives_up = self.lacks_room || keeps_files && since.elapsed() >= LONGEST_WAIT;
         if events == 0 || is_late && gives_up {
@@ -229,7 +230,7 @@ impl Keeper for FileKeeper {
             return Some(BETWEEN_TURNS);
         }
         let waits = match self.held {
-            // A sink that fails is retried after a pause, so there is nothing to look for soon.
+            // A failing sink is tried again after a pause, so don't look again soon.
             Some(_) => !to.waiting(&self.came).is_failing,
             None => !self.dead.are_noted(),
         };

@@ -66,7 +66,7 @@ impl Owner {
 /// Returns when a process has started, or `None` if it has ended.
 fn started(process: u64) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may contain anything.
+    // Begin after the last parenthesis: the name within the parentheses may contain anything.
     let (_, rest) = status.rsplit_once(')')?;
     let words: Vec<_> = rest.split_whitespace().collect();
     // The state is the first thread's. If that has ended, other threads may still run.

@@ -13,7 +13,7 @@ use super::store::Recording;
 pub(super) fn keep(current: &Arc<Current>, bytes: usize, max_age: Duration) -> Box<Keep> {
     let current = Arc::clone(current);
     let new = move |store: &_| Some(Recording::new(store, bytes, max_age));
-    // A process that dies before the first item has a recorder too.
+    // Create the recording at once: a process that dies before the first item has a recorder too.
     let mut recording = current.with(new);
     Box::new(move |words, records| {
         let store = current.store.load();

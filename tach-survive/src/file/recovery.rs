@@ -103,7 +103,8 @@ impl DeadFiles {
     /// the files in which that can't be noted.
     pub(super) fn note(&mut self) -> Vec<Skipped> {
         let removed = self.over.drain(..mem::take(&mut self.marked));
-        // A file may stay for its recording, and its records must not come again.
+        // Store in the file that its records are written, and only then remove it: if the file
+        // stays for its recording, the records must not come again.
         let removed = removed.map(|mut it| {
             let removed = it.note().and_then(|()| it.dead.remove());
             removed.map_err(|why| it.dead.skipped(why))
@@ -121,7 +122,8 @@ impl Reading {
             (contents::summary(&image, left.clone()), left, image.taken())
         });
         let (report, left, taken) = found.map_err(|why| dead.skipped(why))?;
-        // One that was written says how many records there were in all.
+        // Report once: if records were taken before, the earlier report stated how many there were
+        // in all.
         let report = Some(report).filter(|report| taken == 0 && report.all() > 0);
         let taken = usize::try_from(taken).unwrap_or(usize::MAX);
         let (marked, noted) = <(Mark, Mark)>::default();
@@ -171,7 +173,7 @@ impl Reading {
         }
         while let Some((_, record, ring)) = left.next(&image) {
             let copy = image::foreign(&record, &image, Some(ring));
-            // A part of a span is lost, and counted.
+            // Recover only events: a part of a span is lost, and counts as lost.
             if let Foreign::Event(copy) = copy {
                 let time = contents::time(&copy);
                 return Ok(Some(Piece::Record(copy, time)));

@@ -15,7 +15,7 @@ const MOST: usize = 4;
 pub(super) fn set_aside(folder: &PrivateFolder, name: &OsStr) {
     let mut aside = name.to_owned();
     aside.push(LAST);
-    // A file whose name stays is tried again.
+    // If the renaming fails, a later start tries again.
     let _tried_again = folder.rename(name, &aside);
     let names = folder.names().unwrap_or_default();
     let mut all: Vec<_> = names

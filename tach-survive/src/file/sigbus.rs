@@ -105,14 +105,15 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     // SAFETY: the kernel passes the information with `SA_SIGINFO`.
     let info_of = unsafe { &*info };
     let is_fault = info_of.si_code > 0;
-    // SAFETY: the field is plain bytes. If no fault raised the signal, they are no address, and it
-    // is not used.
+    // SAFETY: the field is plain bytes. If no fault raised the signal, the bytes are no address,
+    // and `is_fault` keeps them from being used.
     let address = unsafe { info_of.si_addr() }.addr();
     let range = RANGES.iter().find(|range| is_fault && range.contains(address));
     if range.is_some_and(|range| replace(range, address)) {
         return;
     }
-    // The kernel ignores no fault.
+    // The kernel ignores no fault, even if the action says so. So ignore the signal only if no
+    // fault raised it.
     let is_over =
         |before: &Action| before.call(signal, info, context) || !is_fault && before.is_ignored();
     if BEFORE.get().is_some_and(is_over) {

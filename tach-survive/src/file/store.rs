@@ -131,7 +131,7 @@ impl Store {
             commits.add(&store, lane.is_remote)?;
         }
         drop(commits);
-        // Before this word is stored, the file is empty for others.
+        // Store this word last: until then, the file counts as empty.
         store.memory.publish(head::MAGIC, MAGIC);
         Ok(store)
     }
@@ -149,7 +149,7 @@ impl Store {
 
     /// Returns whether somebody has cut the file, or its disk fails.
     pub(super) fn is_cut(&self) -> bool {
-        // First: the file may grow meanwhile.
+        // Read the expected length before the actual one: the file may grow in between.
         let room = self.room.lock();
         let (length, was_cut) = (room.end as u64, room.is_cut);
         drop(room);
@@ -175,7 +175,7 @@ impl Store {
 
     /// Notes that another file takes the place of this one.
     pub(super) fn is_replaced(&self) {
-        // ORDERING: Relaxed: a ring that is taken meanwhile is not protected.
+        // ORDERING: Relaxed: a ring that is taken at the same time needs no protection.
         self.is_over.store(true, Ordering::Relaxed);
         self.remove();
     }

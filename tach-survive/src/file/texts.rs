@@ -75,8 +75,8 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
     let mut stores = stores.all.lock();
     stores.retain(|store| store.strong_count() > 0);
     stores.push(Arc::downgrade(store));
-    // A number that a thread learns from here on is written by that thread, which waits for no
-    // lock. The numbers that threads know already were there before.
+    // From here on, a thread that learns a number writes it to this file itself, without waiting
+    // for a lock. The numbers that threads know already are written below.
     drop(stores);
     keep_all(texts, store) & keep_all(places, store) & keep_all(callsites, store)
 }
@@ -93,7 +93,7 @@ fn keep_all<T: Value>(numbers: Option<&Numbers<T>>, store: &Store) -> bool {
     known(numbers).fold(true, |has_room, (number, value)| {
         loop {
             match value.keep(store, number) {
-                // Another thread writes a text.
+                // Another thread is writing a text: wait for it.
                 None => thread::yield_now(),
                 Some(is_kept) => return has_room & is_kept,
             }
@@ -111,7 +111,7 @@ pub(super) fn known<T: Value>(numbers: Option<&Numbers<T>>) -> impl Iterator<Ite
 /// Writes a value to all files, before a record has its number.
 fn keep<T: Value>(number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
     let stores = stores_of(process::id());
-    // A call waits for no other thread.
+    // Don't wait for the lock: a call that logs waits for no other thread.
     let Some(stores) = stores.all.try_lock() else { return Err(Unnumbered::Busy) };
     let mut kept = Ok(());
     for store in stores.iter().filter_map(Weak::upgrade) {
@@ -122,7 +122,7 @@ fn keep<T: Value>(number: u32, value: T, is_known: &Notice) -> Result<(), Unnumb
         }
     }
     if kept.is_ok() {
-        // Under the lock: a store that is added next gets the text.
+        // Set the notice under the lock, so that a store that is added next gets the text.
         is_known.set();
     }
     kept

@@ -34,7 +34,7 @@ pub(super) fn cut_half(write: &Write, file: &mut LogFile) -> io::Result<()> {
     };
     read.seek(SeekFrom::Start(start))?;
     let (mut read, mut piece) = (read.take(write.bytes.min(MOST)), Vec::new());
-    // The number of bytes that were read, and of those up to the end of the last line.
+    // Count the bytes that were read, and the bytes up to the end of the last line.
     let (mut there, mut lines) = (0, 0);
     while read.by_ref().take(PIECE).read_to_end(&mut piece)? > 0 {
         let line = piece.iter().rposition(|byte| *byte == b'\n');

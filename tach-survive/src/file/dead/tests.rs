@@ -179,7 +179,7 @@ fn few_files_stay_and_the_others_are_counted() {
     let found = folder.find();
     let left: Vec<_> = found.dead.iter().map(|dead| owner::id_of(&dead.name).unwrap()).collect();
     assert_eq!(left, [3, 2, 1, 0]);
-    // With the two events of a batch.
+    // Each file has its records and the two events of a batch.
     assert_eq!(
         (found.surplus.iter().map(|(_, lost)| lost).sum::<u64>(), found.surplus.len()),
         (3 * (RECORDS as u64 + 2), 3)

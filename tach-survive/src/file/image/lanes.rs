@@ -63,7 +63,7 @@ impl<'a> Image<'a> {
         let part = self.bytes.get(start..start.checked_add(capacity)?)?;
         let (bytes, rest) = part.split_at_checked(length)?;
         let ends = rest.get(rest.len().checked_sub(events.checked_mul(4)?)?..)?;
-        // The last event's end comes first.
+        // Read from the end: the ends are stored backwards.
         let ends: Vec<_> = ends
             .rchunks_exact(4)
             .filter_map(|end| end.first_chunk())

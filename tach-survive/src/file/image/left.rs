@@ -61,7 +61,7 @@ impl Ring {
         let (before, behind) = words.split_at_checked(start)?;
         Some(match behind.get(..length) {
             Some(bytes) => bytes.into(),
-            // The ring goes on at its beginning.
+            // The record continues at the beginning of the ring.
             None => [behind, before.get(..length - behind.len())?].concat().into(),
         })
     }
@@ -116,7 +116,7 @@ impl Image<'_> {
     pub(crate) fn left(&self) -> Left {
         let mut left = Left::default();
         let mut rings = Vec::new();
-        // The rings of a file that somebody has made up may lie in one place.
+        // Bound the sum of all rings: in a forged file, they may all lie in one place.
         let mut room = self.bytes.len();
         for number in 0..self.size(head::RINGS).min(RINGS) {
             let entry = ring::AT + number * ring::BYTES;

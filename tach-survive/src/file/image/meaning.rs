@@ -21,7 +21,7 @@ impl<'a> Image<'a> {
         let length = usize::try_from(entry >> u32::BITS).ok()?.checked_sub(1)?;
         let at = usize::try_from(entry & u64::from(u32::MAX)).ok()?;
         let end = at.checked_add(length).filter(|end| *end <= HEAP)?;
-        // Before the text is checked, which takes as long for one that is not valid.
+        // Count the text before it is validated: an invalid text takes as long.
         let left = self.lookups.get().checked_sub(length);
         self.lookups.set(left.unwrap_or(0));
         left?;

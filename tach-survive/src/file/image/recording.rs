@@ -21,7 +21,8 @@ impl<'a> Image<'a> {
             let length = usize::try_from(entry & u64::from(u32::MAX)).ok()?;
             let whole = part.bytes.get(place..place.checked_add(length)?)?;
             let is_right = length >= WORD && length % WORD == 0 && length <= end - at;
-            // The number of words is one more than that, or zero if the bytes are not used.
+            // The upper half counts the item's words and the entry itself. It is zero if the bytes
+            // are unused.
             let count = usize::try_from(entry >> u32::BITS).ok().filter(|_| is_right)?;
             let (head, records) = whole.split_at_checked(count.max(1).checked_mul(WORD)?)?;
             if count > 0 {

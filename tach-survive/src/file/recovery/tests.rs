@@ -72,7 +72,7 @@ fn a_recovery_takes_little_memory_and_gives_blocks_back() {
     let taken = allocation_counter::measure(|| {
         let found = dead::find(&folder, &mut []).unwrap();
         let mut recovery = DeadFiles::new(found.dead, Vec::new());
-        // The own file has no ring yet.
+        // This process's own file has no ring yet.
         let mut last = before + FIXED as u64;
         while let Some(left) = recovery.next(UnixTime::EPOCH).unwrap() {
             records += usize::from(matches!(left, Piece::Record(..)));

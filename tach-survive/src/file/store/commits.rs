@@ -129,7 +129,8 @@ impl Store {
 
     pub(crate) fn writes(&self, sink: usize, length: usize, to: Target) {
         let (at, memory) = (lane::of(sink), &self.memory);
-        // Until the note is whole, there is none.
+        // Clear the note's last word while the note changes: a note that is written in part must
+        // not count.
         memory.publish(at + lane::BYTES, 0);
         memory.set(at + lane::DEVICE, to.device);
         memory.set(at + lane::FILE, to.file);

@@ -47,7 +47,7 @@ impl Recording {
         }
         let left = self.capacity - self.end % self.capacity;
         if length > left {
-            // An item lies in one piece.
+            // Skip the rest of the circle: an item lies in one piece.
             self.make_room(left);
             self.store.memory.set(self.at(self.end), entry(left, 0));
             self.end += left;
@@ -74,7 +74,7 @@ impl Recording {
         while self.end + bytes > self.first + self.capacity {
             let entry = self.store.memory.get(self.at(self.first));
             let length = usize::try_from(entry & u64::from(u32::MAX)).unwrap_or(0);
-            // Somebody may have cut the file.
+            // If somebody has cut the file, the length reads as zero. Then drop all items.
             self.first = if length > 0 { self.first + length } else { self.end };
         }
         if self.first > before {

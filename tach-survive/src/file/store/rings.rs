@@ -62,8 +62,8 @@ impl Room {
         if end > MOST_BYTES {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        // The holes of a file that was cut get blocks at the next stores, as soon as it is long
-        // enough again, and nobody sees any more that the records in them are torn.
+        // Remember a cut now. Later stores fill the holes of a file that is long enough again, and
+        // then nobody can tell that records in them are torn.
         self.is_cut |= file.metadata()?.len() < start as u64;
         tach_files::reserve(file, start as u64, length as u64)?;
         self.end = end;
@@ -136,7 +136,8 @@ impl Part for RingPart {
         memory.set(at + ring::THREAD, thread);
         memory.set(at + ring::NAME_LENGTH, name.len() as u64);
         memory.copy(at + ring::NAME, name.as_bytes());
-        // The next record's count follows, so that a reader sees both.
+        // Publish the place last. The next record's count follows, so a reader that sees the record
+        // sees the place and the name.
         memory.publish(at + ring::PLACE, place);
     }
 }
@@ -163,7 +164,7 @@ mod tests {
         let second = store.ring(PAGE).unwrap();
         assert_eq!(store.owned.file().metadata().unwrap().len(), length + PAGE as u64);
         assert!(store.is_lost());
-        // A later process sees it too.
+        // A later process sees the loss too.
         assert_eq!(store.memory.get(head::RESERVED), u64::MAX);
         drop((first, second, store));
         fs::remove_dir_all(path).unwrap();

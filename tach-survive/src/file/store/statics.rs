@@ -12,7 +12,7 @@ impl Store {
             return Some(true);
         }
         let mut bytes = Vec::new();
-        // The last text goes on to the end.
+        // The last text needs no length: it extends to the end.
         let lengths = texts.iter().map(|text| u32::try_from(text.len()).unwrap_or(0));
         if texts.len() > 1 {
             let words = [line].into_iter().chain(lengths).take(texts.len());
