@@ -24,8 +24,8 @@ pin_project! {
     struct Timer {
         #[pin]
         sleep: Sleep,
-        // The end of the budget by tokio's clock, if it has one. The sleep of a body may end
-        // before, with a pause.
+        // The end of the budget by tokio's clock, if the budget has one. The sleep of a body may
+        // end earlier, for a pause between frames.
         end: Option<Instant>,
         waker: Woken,
         // Wakes the task when the layer is drained. `None` before a body waits.
@@ -41,7 +41,7 @@ pub(crate) struct Alarm(Option<Pin<Box<Timer>>>);
 impl Drop for Alarm {
     #[inline]
     fn drop(&mut self) {
-        // Out of line, so that a drop without a timer is short.
+        // Stop the timer out of line, so that a drop without a timer is short.
         if let Some(timer) = self.0.take() {
             stop(timer);
         }

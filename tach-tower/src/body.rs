@@ -65,7 +65,7 @@ pin_project! {
     /// ```
     #[derive(Debug)]
     pub struct BudgetBody<B> {
-        // `None` after its end, and in an answer to an exhausted request.
+        // `None` after the body's end, and in an answer to an exhausted request.
         #[pin]
         body: Option<B>,
         rest: Rest,

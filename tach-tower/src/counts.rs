@@ -40,7 +40,7 @@ impl Counter {
     }
 
     pub(crate) fn get(&self) -> u64 {
-        // ORDERING: Relaxed: see `add_one`.
+        // ORDERING: Relaxed, because the count publishes no other data.
         self.0.load(Ordering::Relaxed)
     }
 }

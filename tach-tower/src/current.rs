@@ -225,7 +225,7 @@ pub fn within<T>(budget: Budget, code: impl FnOnce() -> T) -> T {
 /// # }
 /// ```
 pub fn scope<F: Future>(budget: Budget, future: F) -> impl Future<Output = F::Output> {
-    // A task that the handler of a request spawns: the request's layer ends as well.
+    // If a request's handler spawns this task, the request's layer ends the budget too.
     let is_ended = grace(&budget).is_some();
     Scope { future, budget, ended_by: if is_ended { Woken::OTHER } else { Woken::NONE } }
 }

@@ -52,7 +52,7 @@ impl Exhausted {
     #[cold]
     pub(crate) fn new(part: Duration, spent: Spent) -> Self {
         let outer = current().map_or(Duration::ZERO, |outer| outer.total());
-        // A part of a budget without an end counts as a whole.
+        // A part of a budget without an end is reported as the whole.
         let total = if outer == Duration::MAX { part } else { outer.max(part) };
         Self { part, total, spent }
     }

@@ -206,7 +206,8 @@ where
             K::ended(exhausted, &shared.settings)
         };
         Poll::Ready(answer.map(|mut response| {
-            // A layer around this one can't tell the answer from one of the service.
+            // Mark the answer as the layer's: an outer layer could not tell it from an answer of
+            // the service.
             response.extensions_mut().insert(exhausted);
             response.map(BudgetBody::own)
         }))

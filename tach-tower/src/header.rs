@@ -99,7 +99,7 @@ impl Syntax {
             Self::Millis => decimal::write_millis(left),
             Self::Seconds => decimal::write_seconds(left),
         };
-        // No syntax writes what a header can't hold.
+        // The fallback is never used: a syntax writes only what a header can hold.
         HeaderValue::try_from(text).unwrap_or(const { HeaderValue::from_static("") })
     }
 }

@@ -126,7 +126,8 @@ where
         let is_grpc = protocol.is_grpc();
         let own = request.extensions().get::<Budget>().copied();
         let asked_ns = settings.asked(request.headers(), is_grpc, &self.shared.counts);
-        // A header that a client's request has already is for the call alone: nothing is reserved.
+        // Reserve nothing if a client's request has a header already: the header's time is for the
+        // call alone.
         let is_reserved = !K::IS_CLIENT && asked_ns < u64::MAX;
         let asked_ns = asked_ns.saturating_sub(if is_reserved { settings.reserve_ns } else { 0 });
         let cap_ns = match &settings.cap_by {

@@ -56,7 +56,8 @@ impl Sends for Request {
     }
 
     fn announce(&mut self, settings: &Settings, left_ns: u64) -> bool {
-        // The timer of reqwest alone ends the body. It must not be the first to end the head.
+        // Only reqwest's own timer can end the body. Add a grace, so that this timer never ends the
+        // head first.
         let end = Duration::from_nanos(left_ns).saturating_add(GRACE);
         let timeout = self.timeout_mut();
         if left_ns < u64::MAX && timeout.is_none_or(|own| end < own) {
