@@ -31,7 +31,7 @@ type Known<'a> = (&'static str, Option<AnyError<'a>>);
 const KNOWN: &[fn(AnyError<'_>) -> Option<Known<'_>>] = &[
     |error| error.is::<Exhausted>().then_some(("timeout", Some(error))),
     |error| {
-        // The text of an error that wraps another one is the other one's.
+        // Skip an error that wraps another one: its text is the other error's.
         let is_own = error.downcast_ref::<io::Error>()?.get_ref().is_none();
         is_own.then_some((type_name::<io::Error>(), Some(error)))
     },
