@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(accepted(&limits, there, 1, 3), 3);
         assert_eq!(accepted(&limits, HERE, 2, 2), 2);
         assert_eq!(accepted(&limits, HERE, 2, 2), 1);
-        // The clock was set back, or stands at a second too large for the window.
+        // First the clock was set back. Then it shows a second that is too large for the window.
         assert_eq!(accepted(&limits, HERE, 1, 4), 3);
         assert_eq!(accepted(&limits, HERE, u64::MAX, 4), 3);
         assert!(limits.are_exceeded());

@@ -341,7 +341,8 @@ impl Inbox {
             self.quiet = 0;
             return true;
         }
-        // Somebody may have cut the file of which these bytes were a part.
+        // Skip bytes that contain no whole record: somebody may have cut the file from which they
+        // were read.
         self.done = self.end;
         self.quiet = if self.start == self.end { self.quiet + 1 } else { 0 };
         self.free_passed_on();
@@ -368,7 +369,7 @@ impl Inbox {
 
     /// Frees the bytes before the last [mark](Self::mark).
     pub(crate) fn free(&mut self) {
-        // What came since then may be all that is held.
+        // Free only what was held when the positions were noted. What came later stays.
         let bytes = mem::take(&mut self.committing);
         if !self.held.is_empty() {
             self.queue.free_held(&mut self.held, bytes);
@@ -434,8 +435,8 @@ impl Inbox {
         self.free_passed_on();
         self.passed_on = self.long.pop_front();
         if self.passed_on.is_none() {
-            // Somebody has cut the file of the queue's rings. The next record follows any number of
-            // zeros.
+            // Somebody has cut the file of the queue's rings: skip any number of zeros before the
+            // next record.
             self.done = start + frame::WORD;
         }
     }

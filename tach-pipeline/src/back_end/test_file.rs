@@ -30,7 +30,7 @@ impl RingFile for TestFile {
         let length = length.next_multiple_of(4096);
         let memory = Arc::new(MmapRaw::from(MmapMut::map_anon(length).unwrap()));
         let (start, part) = (memory.as_mut_ptr(), Box::new(TestPart));
-        // SAFETY: the mapping is the ring's alone, and so many bytes long.
+        // SAFETY: the mapping has `length` bytes, and only the ring uses it.
         Some(unsafe { RingMemory::new(start, length, memory, part) })
     }
 

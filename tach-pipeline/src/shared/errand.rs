@@ -22,7 +22,7 @@ impl Shared {
         check_waiter(&self.channel)?;
         let (answer, answered) = mpsc::channel();
         {
-            // The back end may be faster than this thread: it must find the errand.
+            // Hold the lock during the request: a fast back end must find the errand.
             let mut errand = self.errand.lock();
             let number = self.progress.request_flush(Why::Asked);
             let run = move |sinks: &mut Sinks| _ = answer.send(f(sinks));
@@ -33,7 +33,7 @@ impl Shared {
             Err(RecvTimeoutError::Timeout) if self.errand.lock().take().is_some() => {
                 Err(Error::timed_out(FLUSH_TIMEOUT, &[]))
             }
-            // The back end has begun.
+            // The back end has begun the errand, so wait for its end.
             Err(_) => answered.recv().map_err(|_| Error::ended()),
         }
     }
@@ -82,7 +82,7 @@ mod tests {
             shared.run_errand(before + 1, &mut sinks);
             assert_eq!(errand.join().unwrap().unwrap(), 7);
         });
-        // Nobody runs this one.
+        // Nobody runs this errand.
         let has_run = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&has_run);
         let late = shared.between_records(move |_| runs.store(true, Ordering::Relaxed));

@@ -64,7 +64,7 @@ fn queues_in_a_file_are_forgotten_and_fall_asleep_too() {
     let mut inboxes = Inboxes::new(None);
     let mut round = |expected| {
         assert_eq!(round(&queues, &mut inboxes), expected);
-        // A commit.
+        // Commit: note the positions, and free what is before them.
         inboxes.mark();
         inboxes.free();
         (inboxes.awake().len(), inboxes.all.len())

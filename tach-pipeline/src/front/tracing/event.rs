@@ -53,7 +53,7 @@ impl Spans {
     #[inline(always)]
     pub(crate) fn nearest(&self, own: Option<SpanContext>) -> Option<Around> {
         let span = own.map(|own| own.span);
-        // Not `or_else`: the compiler calls it.
+        // Don't use `or_else`: the compiler would not inline it.
         match self.contexts.around(span, self.callers.are_trusted()) {
             None => own.map(|own| self.as_around(own)),
             attached => attached,
@@ -100,7 +100,7 @@ impl Pipeline {
         if metadata.target() == FORWARDED && event.is_log() {
             return self.log_forwarded(event);
         }
-        // A copy would take each of its parts out and together again.
+        // Borrow `wanted`: a copy would be taken apart and put together again.
         let (level, wanted) = (level(metadata), &shared.wanted);
         if !shared.filters.enabled(level, metadata.target()) {
             return;

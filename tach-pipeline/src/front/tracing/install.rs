@@ -16,7 +16,7 @@ pub(in crate::front) fn install(pipeline: &Pipeline) -> Result<(), Error> {
     let dispatch = Dispatch::new(pipeline.subscriber());
     global::install(&SUBSCRIBER, pipeline, || dispatcher::set_global_default(dispatch))
         .map_err(|_| Error::already_set("the global subscriber of tracing"))?;
-    // In a forked child, the filter of the parent's pipeline is cached.
+    // In a forked child, tracing has cached the filter of the parent's pipeline.
     filter_changed();
     Ok(())
 }
@@ -28,9 +28,10 @@ pub(in crate::front) fn may_be_set() -> bool {
 
 /// Makes `tracing` ask again which callsites are enabled.
 pub(in crate::front) fn filter_changed() {
-    // If only one subscriber was ever alive at a time, tracing-core asks the calling thread's,
-    // which is none where another thread has it in a scope: then it would enable no callsite. A
-    // second one, however short it lives, makes it ask all.
+    // If there was never more than one subscriber at a time, tracing-core asks only that of the
+    // calling thread. If another thread has it in a scope, the calling thread has none, and every
+    // callsite would be disabled. A second subscriber, however short it lives, makes tracing-core
+    // ask all.
     drop([(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
     callsite::rebuild_interest_cache();
 }

@@ -102,7 +102,8 @@ where
         self.layers().remove(self.keys.key(id.into_u64()));
         let parent = span.parent_number();
         self.close_span(span.number());
-        // The registry releases the parent through the current subscriber.
+        // The registry releases the parent through the current subscriber. If another one is
+        // current, nobody closes the parent.
         if let Some(parent) = parent.filter(|_| !self.keys.are_current()) {
             self.abandon(parent);
         }

@@ -30,18 +30,17 @@ impl Parents {
         attached: Option<(SpanContext, u64)>,
         in_scope: impl FnOnce() -> Option<TraceContext>,
     ) {
-        // A context contains only the `tracing` spans at the boundaries of the service. In one
-        // trace, such a span is an ancestor of the span that the thread is in, so that one is
-        // nearer. A tracer's span is nearer only if it was started in the span that the thread is
-        // in.
+        // A context contains only the `tracing` spans at the boundaries of the service. In the same
+        // trace, such a span is an ancestor of the thread's span, which is nearer then. A tracer's
+        // span is nearer only if it was started in the thread's span.
         if let Some((attached, nearest)) = attached {
             let is_nearer = |own: SpanContext| own.trace != attached.trace || own.span == nearest;
             if self.own.is_none_or(is_nearer) {
                 self.own = Some(attached);
             }
         }
-        // An unsampled boundary span is in the context with its ids alone, so it looks like a span
-        // of another library. In the same trace, it is an ancestor of `own`: ignore it.
+        // A context contains only the ids of an unsampled boundary span, which therefore looks like
+        // a span of another library. In the same trace, it is an ancestor of `own`: ignore it.
         if let (Some(own), Some((span, Origin::Local))) = (&self.own, &self.elsewhere) {
             if own.trace == span.trace_id() && !span.context().is_sampled {
                 self.elsewhere = None;

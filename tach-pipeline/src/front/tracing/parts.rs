@@ -36,7 +36,7 @@ impl Target {
     #[inline]
     pub(super) fn waits(&self) -> bool {
         let ids = self.span.ids();
-        // Another thread may have set its parent since its ids were read.
+        // Another thread may have set the span's parent since its ids were read.
         !self.context.is_sampled && (ids.waits() || ids.may_be_sampled())
     }
 }

@@ -39,7 +39,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn subscriber(&self) -> impl Subscriber + Send + Sync + use<> {
-        // Not when the subscriber is registered: one in a `Box` is not told of it.
+        // Set the flag now: a subscriber in a `Box` is not told when it is registered.
         self.shared().filters.is_layer.on();
         PipelineSubscriber(Self { keys: Keys::of_subscriber(), ..self.clone() })
     }

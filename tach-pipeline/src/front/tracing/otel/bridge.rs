@@ -48,7 +48,7 @@ impl Pipeline {
             self.set_attributes(span, &added);
         }
         for Link { span_context, attributes, .. } in builder.links.unwrap_or_default() {
-            // The pipeline has recorded `follows_from` itself.
+            // Skip a link by `follows_from`, which the pipeline has recorded itself.
             if !self.is_in_layer(&span_context) {
                 self.link_to_otel(span, &span_context, &attributes);
             }

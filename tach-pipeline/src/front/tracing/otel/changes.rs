@@ -39,7 +39,7 @@ impl Shared {
         match (age, self.clock_time()) {
             (None, _) => Time::Unix(UnixTime::from_system_time(given)),
             (Some(age), Time::Ticks(now)) => Time::Ticks(now.checked_sub(age).unwrap_or(now)),
-            // The system's clock does not measure ages on another one.
+            // An age by the system's clock means nothing by another clock, so use the present.
             (Some(_), now) => now,
         }
     }
@@ -118,7 +118,8 @@ impl Pipeline {
         let write = |scratch: &mut Scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             write_fields(&mut to, attributes.iter());
-            // If it is kept, it is read when the span is sampled after all.
+            // Mark the event as sampled: if it is kept, it is read only after the span has become
+            // sampled.
             to.around(SpanContext { is_sampled: true, ..span.context });
             to.end();
         };

@@ -129,7 +129,7 @@ impl Span {
                 Pipeline::end_span(shared, ids, &closing, given);
             }
         }
-        // A tracer's span holds no reference to a parent that would have to be removed now.
+        // Ignore the parent: a tracer's span holds no reference to it.
         let _parent = closing.free();
     }
 }

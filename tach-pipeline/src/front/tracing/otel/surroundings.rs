@@ -61,7 +61,7 @@ impl Shared {
     /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
     #[inline]
     fn activates(&self, metadata: &Metadata<'_>, code: Option<Code>) -> bool {
-        // A span that is not sent is no parent for the SDK's.
+        // A span that is not sent must not become the parent of an SDK's span.
         self.wanted.spans && is_at_boundary(metadata, code)
     }
 

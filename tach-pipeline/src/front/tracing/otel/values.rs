@@ -19,7 +19,7 @@ pub(super) fn write_fields<'a>(
             Value::F64(value) => to.field(key, (*value).into()),
             Value::String(text) => to.field(key, text.as_str().into()),
             Value::Array(array) => to.nested_field(key, format_args!("{}", Json(array))),
-            // A kind that a later version adds.
+            // A kind that a later version of opentelemetry adds.
             other => to.printed_field(key, format_args!("{other}")),
         }
     }
@@ -33,7 +33,7 @@ impl fmt::Display for Json<'_> {
         match self.0 {
             Array::Bool(all) => list(f, all, |f, value| write!(f, "{value}")),
             Array::I64(all) => list(f, all, |f, value| write!(f, "{value}")),
-            // With a point or an exponent, by which a reader knows it from an integer.
+            // Print a point or an exponent, which distinguishes the number from an integer.
             Array::F64(all) => list(f, all, |f, value| {
                 if value.is_finite() { write!(f, "{value:?}") } else { write!(f, "\"{value}\"") }
             }),
