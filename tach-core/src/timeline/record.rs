@@ -543,7 +543,8 @@ mod tests {
     #[test]
     fn a_wrong_rate_makes_no_endless_record() {
         assert_eq!(lasting_ticks(LOOK_NS, Rate::ONE, 40), LOOK_NS);
-        // A bracket of 40 ticks takes at least `FASTEST_READ_NS`, which limits the ticks' rate.
+        // A bracket of 40 ticks takes at least `FASTEST_READ_NS`, so the look comes after this many
+        // ticks at the latest.
         let by_bracket = 40 * (LOOK_NS / FASTEST_READ_NS);
         assert_eq!(lasting_ticks(LOOK_NS, Rate::SLOWEST, 40), by_bracket);
     }

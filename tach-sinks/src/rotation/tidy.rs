@@ -428,7 +428,7 @@ mod tests {
                 let log = folder.entry("log".as_ref()).unwrap().unwrap();
                 rotation.rename(&folder, "log".as_ref(), &log, job.now).unwrap();
                 if is_taken {
-                    // A new file at the copy's path has another file id than the copy.
+                    // Create the new file while the copy exists, so that it gets another file id.
                     write("other.part", "half");
                     fs::rename(logs.0.join("other.part"), logs.0.join("log.1.gz.part")).unwrap();
                 }

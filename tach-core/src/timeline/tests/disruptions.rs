@@ -286,8 +286,8 @@ fn unix_time_that_must_not_go_back_waits_for_the_clock() {
         assert!(pair[0].1.1 <= pair[1].1.1, "{pair:?}");
     }
     assert_eq!(counts(&process.realtime).backward_steps, 1);
-    // The timeline waited at half the rate for ten seconds, and closed the last millisecond at 500
-    // ppm.
+    // The timeline ran at half the rate for ten seconds to wait for the clock. It closed the last
+    // millisecond at 500 ppm.
     assert_true(&process);
 }
 

@@ -149,7 +149,7 @@ fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
         assert_eq!(timeline.bound(&clocks), (now, 0));
     }
     assert_eq!(timeline.newest().unwrap().counts.syncs, 0, "there is nothing to sample");
-    // The clock went back, and ticks go on.
+    // The clock went back, but the ticks continue.
     clocks.behind_ns.set(1 << 49);
     clocks.tick.set((1 << 50) + NS_PER_S);
     timeline.look(clocks.ticks(), &clocks);
