@@ -89,7 +89,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
-        // The request is taken out meanwhile, so that a panic drops it.
+        // Take the request out during the poll, so that a panic drops it.
         let Some(mut open) = this.open.take() else { return this.body.poll_frame(cx) };
         let polled = open.during(|| this.body.as_mut().poll_frame(cx));
         match &polled {

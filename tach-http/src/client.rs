@@ -61,7 +61,7 @@ pub(crate) fn announce(open: Option<&Open>, headers: &mut HeaderMap, options: &O
     }
     let baggage = passed.and_then(|passed| passed.baggage.as_ref());
     if let Some(baggage) = baggage.filter(|_| !options.is_without_baggage) {
-        // The program may have set one.
+        // Keep a header that the program has set.
         headers.entry(BAGGAGE).or_insert_with(|| baggage.clone());
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn write_parent(context: &TraceContext, headers: &mut HeaderMap) {
     if let Ok(value) = HeaderValue::try_from(text) {
         headers.insert(TRACEPARENT, value);
     }
-    // The state belongs to the parent, so another one's is wrong beside this parent.
+    // Replace the state too: it belongs to the parent, and another parent's would be wrong.
     match HeaderValue::from_str(context.tracestate()) {
         Ok(state) if !state.is_empty() => _ = headers.insert(TRACESTATE, state),
         _ => _ = headers.remove(TRACESTATE),

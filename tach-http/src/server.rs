@@ -41,7 +41,7 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Box<Ope
     let mut target = Target::of(request.uri());
     target.authority = target.authority.or(seen.host);
     let name = match protocol {
-        // As a text, since a value that is printed costs more.
+        // Join the name into a text: a value that is printed costs more.
         Protocol::Http => route.map(|route| [method::in_name(kind.method), " ", route].concat()),
         _ => Some(rpc_method(target.path).to_owned()),
     };

@@ -123,8 +123,8 @@ impl BackEnd {
             };
             self.flushed = requested;
             // Panics of the user's code are caught where it is called. This catches a panic of the
-            // pipeline's own code, so that logging goes on. A panic that comes again would come
-            // without end.
+            // pipeline's own code, so that logging goes on. If the same panic comes twice in a row,
+            // stop: it would repeat without end.
             let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(request, cause)));
             let text = round.as_ref().err().map(|payload| panic_text(&**payload).to_owned());
             let is_stuck = text.is_some() && text == last_panic;
@@ -176,7 +176,8 @@ impl BackEnd {
     /// Writes the records in the queues, and returns how many bytes were found. If there is a
     /// cause, leaves no record for the next round.
     fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
-        // What is left at an exit waits for the next start.
+        // Only a flush or the pipeline's end may wait. What is left at an exit is recovered by the
+        // next start.
         let may_wait = matches!(cause, Some(Cause::Flush | Cause::PipelineEnds));
         self.keep(|keeper, kept| {
             kept.sinks.begin_round(&kept.shared.filters);
@@ -205,7 +206,8 @@ impl BackEnd {
         self.reopened = reopenings;
         let shared = Arc::clone(&self.shared);
         if is_asked && self.keeper.is_some() {
-            // What was passed on before counts first, so that the rest is noted with this round.
+            // Settle twice: first what was passed on before, so that the second commit covers this
+            // round's writes.
             self.keep(|keeper, kept| keeper.settle(kept));
             self.write(|sinks| sinks.write(false));
             self.keep(|keeper, kept| keeper.settle(kept));
@@ -236,25 +238,26 @@ impl BackEnd {
         let (new, all) = self.inboxes.queues();
         self.spans.add_threads(new, all);
         if self.keeper.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
-            // The events so far have other filters.
+            // Write the events that the previous filters selected, before the new filters apply.
             self.write(|sinks| sinks.write(false));
         }
         self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
         if self.keeper.as_mut().is_some_and(|keeper| !keeper.is_whole()) {
             self.drop_all(start);
-            // What came until the file was cut may be torn too.
+            // Drop what was logged until now, too: it may have been torn when the file was cut.
             self.inboxes.fill(&channel.queues, true);
             self.drop_all(start);
         }
-        // A call that was writing then may have a half of its record in the file before.
+        // A call that was writing at that moment may have left half of its record in the former
+        // file.
         let is_doubtful = self.cut.is_some_and(|cut| cut.elapsed() < BETWEEN_LOOKS);
         self.inboxes.begin_records(start);
         while self.pass_on_some(start, is_doubtful) {
             self.write(|sinks| sinks.write(false));
         }
         let Self { shared, inboxes, spans, sinks, .. } = self;
-        // A loss marks the open spans, so it is read before spans are passed on.
+        // Read losses before passing spans on: a loss marks the open spans.
         for inbox in inboxes.awake() {
             if let Some(loss) = inbox.take_dropped() {
                 sinks.queue_dropped(&loss);
@@ -323,7 +326,7 @@ impl BackEnd {
         let (is_kept, mut torn) = (keeper.is_some(), 0);
         counts.in_hand.set(*in_hand);
         let are_more = inboxes.records(start, |record, time, queue| {
-            // What is cut off a file reads as zeros.
+            // Skip torn records: bytes that were cut off a file read as zeros.
             if is_doubtful && record.chunks_exact(8).any(|word| word == [0; 8]) {
                 torn += 1;
                 return false;

@@ -251,7 +251,7 @@ impl Shared {
         if flushed.is_ok() {
             self.progress.is_given_up.off();
         }
-        // After a failure too: the process may be about to end.
+        // Wait for the files after a failed flush too: the process may be about to end.
         let left = timeout.saturating_sub(start.elapsed());
         if self.spans.wait_for_files(left) {
             return flushed;
@@ -288,8 +288,8 @@ pub(crate) struct Alive(pub(crate) Arc<Shared>);
 impl Drop for Alive {
     fn drop(&mut self) {
         let last = self.0.last();
-        // In a forked child, `last` may be another pipeline that the program has installed there.
-        // Its own handles end that one.
+        // In a forked child, `last` may be another pipeline, which the program has installed there.
+        // That pipeline ends with its own handles.
         if Arc::ptr_eq(last, &self.0) || last.is_inherited {
             last.leave();
             last.channel.end();

@@ -109,7 +109,8 @@ impl Channel {
     }
 
     fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
-        // Records that were read and are held for a slow sink may take the room.
+        // Ask the back end for room: records that it has read and holds for a slow sink may take
+        // it.
         self.signals.pressure.on();
         // Wake the back end before waiting for room: it does not read a queue that is asleep.
         if sender.is_asleep() {
@@ -121,7 +122,7 @@ impl Channel {
         let is_pushed = sender.push_when_full(&self.queues, record, self.when_full, || {
             self.may_wait() && start.is_none_or(|start| start.elapsed() < LONGEST_FOR_ANOTHER)
         });
-        // The reserve may have been asleep.
+        // Wake the back end also if only the reserve was asleep.
         self.signals.waker.notify();
         is_pushed
     }
@@ -143,7 +144,7 @@ impl Channel {
             mem::forget(sender);
         } else {
             self.queues.end(sender);
-            // The back end frees the memory of the queue.
+            // Wake the back end, which frees the queue's memory.
             self.signals.waker.notify();
         }
     }

@@ -194,7 +194,7 @@ impl Tag {
     /// Returns the tag in the first half of a field's first word.
     #[inline]
     pub fn of(kind: u32) -> Option<Self> {
-        // A match and not a table, since the compiler removes the match altogether.
+        // Use a match, not a table: the compiler removes the match altogether.
         Some(match kind & !(u32::MAX << TAG_BITS) {
             0 => Self::Null,
             1 => Self::False,

@@ -125,7 +125,7 @@ pub fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> 
     const BEGIN: &str = "event ";
     let name = metadata.name();
     let file = metadata.file().map_or(0, str::len);
-    // To compare the file's name too would take longer.
+    // Compare only the length of the file's name: comparing the name would take longer.
     let is_default =
         name.starts_with(BEGIN) && name.as_bytes().get(BEGIN.len() + file) == Some(&b':');
     (!is_default).then_some(name)
@@ -237,7 +237,7 @@ impl Whole {
         let Some(parts) = parts(known, number) else { return record };
         let of_kind = message >> RECORD_SHIFT & 0xFF;
         let is_event = of_kind == RecordKind::Event as u64;
-        // The start of a span that is not sampled is read for its duration alone.
+        // The start of an unsampled span is read only for its duration, so it needs nothing else.
         let wanted = if kind(&head) & UNSAMPLED == 0 { *wanted } else { Wanted::default() };
         let flags = if wanted.is_any() { SITE } else { 0 };
         let mut message = message & !u64::from(CALLSITE) | u64::from(flags);
@@ -373,7 +373,7 @@ pub(crate) mod tests {
             for code in [learned, callsites.at_once(callsite).unwrap()] {
                 assert_eq!(code.is_at_boundary(), expected);
                 assert_eq!(is_at_boundary(metadata, None), expected);
-                // The number, and a record that has it, are as if there were no mark.
+                // The mark changes neither the number nor a record with the number.
                 assert!(super::callsite(code.number()).is_some_and(|it| Callsite(it) == callsite));
                 assert_eq!(Code::of_slot(Code::for_slot(Some(code))), Some(code));
             }
@@ -427,7 +427,8 @@ pub(crate) mod tests {
     ) -> [Vec<u8>; 2] {
         let (metadata, thread) = (metadata(), ThisThread::new());
         [Some(code(metadata)), None].map(|code| {
-            // What has no number would be a text in one record and a number in the other.
+            // Try again if a table was busy: a text may then be a number in one record and a text
+            // in the other.
             unless_busy(|| {
                 let mut scratch = Scratch::new();
                 let mut to = begin(&mut scratch, code);
@@ -474,7 +475,7 @@ pub(crate) mod tests {
                 to.message(format_args!("{} rows", 7));
                 to.field(MaybeStatic::Borrowed("rows"), Value::U64(7));
             };
-            // Spans have no name that tracing's macros give to events.
+            // Pass the event's name, which tracing's macros make. Spans have no such name.
             let events = both(begin_event, fields, around, Some(metadata.name()));
             let [made, whole] = events.each_ref().map(|event| Frame::read(event).unwrap());
             assert_eq!((made.target, made.message, made.level), ("app::db", "7 rows", Level::WARN));

@@ -384,7 +384,8 @@ impl Random {
     #[cold]
     fn new(pipeline: u64) -> Self {
         let random = SmallRng::try_from_os_rng();
-        // Without the OS's random bytes the keys of hash maps are random still.
+        // If the OS has no random bytes, take a seed from the keys of hash maps, which are random
+        // still.
         let seed = || SmallRng::seed_from_u64(RandomState::new().hash_one(pipeline));
         Self { pipeline, generator: random.unwrap_or_else(|_| seed()) }
     }

@@ -27,7 +27,8 @@ pin_project! {
         pub(crate) alarm: Alarm,
         // What the budget was spent on. Set at its end.
         spent: Spent,
-        // Whether an outer future that ends no later answers first. `None` before the end.
+        // Whether this future waits until an outer future, which ends no later, has answered.
+        // `None` before the end.
         is_left: Option<bool>,
     }
 }
@@ -87,7 +88,8 @@ impl<F> Limited<F> {
     fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let head = &this.limits.head;
-        // Another task may poll the future by now, for which nobody answers.
+        // Don't wait a second time: another task may poll the future by now, and no outer future
+        // answers for it.
         let Some(grace) = grace(head) else { return Poll::Ready(()) };
         if this.is_left.is_none() {
             let elapsed = this.alarm.elapsed(head);
@@ -96,8 +98,9 @@ impl<F> Limited<F> {
                 return Poll::Ready(());
             }
             *this.is_left = Some(true);
-            // A call that was begun may be found to be over late, by a thread that was busy. One
-            // that is refused may belong to a handler that outlives its request.
+            // If the call was refused, its handler may have outlived the request, so lateness
+            // counts against the grace. A call that was begun may be late only because the thread
+            // was busy.
             let is_late = *this.spent == Spent::Before;
             let late = if is_late { elapsed.saturating_sub(head.total()) } else { Duration::ZERO };
             this.alarm.set((left + grace).saturating_sub(late));
@@ -173,8 +176,8 @@ impl<F: Future> Future for Limited<F> {
                 return Poll::Ready(Ok(output));
             }
             drop(entered);
-            // The caller asked for this end, so it is not left to an outer budget, even to the same
-            // one.
+            // Don't leave this end to an outer budget, even to the same one: the caller asked for
+            // it.
             ready!(this.alarm.poll_end(&this.limits.head, cx));
             self.as_mut().end(Spent::Running);
         }

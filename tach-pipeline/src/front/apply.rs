@@ -63,7 +63,8 @@ impl Pipeline {
     pub fn apply(&self, config: Config) -> Result<(), Error> {
         let shared = self.shared();
         check_waiter(&shared.channel)?;
-        // Until its sinks have closed, so that the next change finds none that waits for another.
+        // Hold the lock until the old sinks have closed: the next change must not find a sink that
+        // waits for another one to close.
         let mut applied = shared.applied.lock();
         let Some(before) = &mut *applied else { return Err(Error::ended()) };
         let change = Change::new(config.builder(), shared, before)?;
@@ -80,7 +81,8 @@ impl Pipeline {
             let report = move |sinks: &mut Sinks| sinks.report_closed(&name, &lost);
             let _counted_anyway = shared.between_records(report);
         }
-        // The owner's function may apply a configuration too.
+        // Release the lock first: the owner's function, which the reports call, may apply a
+        // configuration too.
         drop(applied);
         for levels in levels.iter().chain(&*shared.filters.takers()) {
             self.report_doubts(levels);

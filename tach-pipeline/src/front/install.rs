@@ -49,7 +49,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 pub fn init() -> Result<Pipeline, Error> {
     let sink = Sink::stderr_or_journal().format(Line::tracing());
     let builder = Pipeline::builder().sink(sink).filter_from_env("RUST_LOG");
-    // Otherwise a line of the log would stand below what the program prints after it.
+    // On a terminal, flush after each record: otherwise the program's later output would come
+    // before it.
     let builder = if io::stderr().is_terminal() {
         builder.flush_on(Level::Trace, LONGEST_WAIT)
     } else {
@@ -92,7 +93,7 @@ impl Builder {
         #[cfg(unix)]
         let flushes_at_signals = self.flushes_at_exit;
         let pipeline = self.start(None)?;
-        // Neither can be taken back, so tracing's is the first only where it may fail.
+        // Neither installation can be undone, so tracing's comes first only if it can fail.
         #[cfg(feature = "tracing")]
         let is_first = super::tracing::may_be_set();
         #[cfg(feature = "tracing")]

@@ -52,7 +52,8 @@ impl Drain for Pipeline {
         let mut scratch = current_thread::take_scratch();
         let mut to = Writer::begin(&mut scratch, time, level, target);
         to.message(*record.msg());
-        // slog visits the last value of a list first, and the outermost logger's list last.
+        // slog visits the last value of a list first, and the outermost logger's list last. So of
+        // equal keys the first one counts.
         to.mark(FIRST_COUNTS);
         list(&mut to, |fields| serialize(record.kv(), record, fields));
         list(&mut to, |fields| values.serialize(record, fields));

@@ -57,7 +57,7 @@ impl Succession {
     fn start(&self, of: &Arc<Shared>) {
         let process = Process::current();
         let generation = process.generation();
-        // ORDERING: Relaxed: the successor publishes itself.
+        // ORDERING: Relaxed: the generation publishes nothing; `next` publishes the successor.
         if self.begun.swap(generation, Ordering::Relaxed) == generation {
             while self.next.get().is_none() && !self.has_failed(generation) && !IS_STARTING.get() {
                 thread::sleep(BETWEEN_LOOKS);
@@ -71,7 +71,7 @@ impl Succession {
         match started.ok().flatten().unwrap_or_else(|| Err(Error::forked())) {
             Ok(next) => self.set(next),
             Err(error) => {
-                // ORDERING: Relaxed, as in `has_failed`.
+                // ORDERING: Relaxed: publishes nothing.
                 self.failed.store(generation, Ordering::Relaxed);
                 of.reporter.clone().report(&Incident::Forked { error: &error });
             }
@@ -104,7 +104,7 @@ impl Shared {
 
     /// Returns whether this process is a forked child that has logged nothing yet.
     pub(super) fn is_unused(&self) -> bool {
-        // ORDERING: Relaxed, as in `start`.
+        // ORDERING: Relaxed: the generation publishes nothing.
         let begun = self.succession.begun.load(Ordering::Relaxed);
         !self.process.is_current() && begun != Process::current().generation()
     }

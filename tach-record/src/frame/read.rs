@@ -133,7 +133,7 @@ impl RecordKind {
     /// Returns the kind with a number.
     #[inline]
     fn of(number: u8) -> Option<Self> {
-        // A match and not a table, since the compiler removes the match altogether.
+        // Use a match, not a table: the compiler removes the match altogether.
         Some(match number {
             0 => Self::Event,
             1 => Self::Start,
@@ -241,7 +241,7 @@ impl<'a> Frame<'a> {
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
-        // A record of a queue may have the number of a callsite.
+        // A record in a queue may have a callsite's number in place of the target.
         let has_target = head.kind & CALLSITE == 0;
         let target = if has_target { reader.text(head.target)? } else { "" };
         let message = reader.text(head.message)?;
@@ -277,7 +277,7 @@ impl<'a> Frame<'a> {
 
     /// Returns whether two records are equal in all but their times.
     pub fn repeats(&self, other: &Self) -> bool {
-        // Compare the parts and not the bytes, since the bytes of the padding are arbitrary.
+        // Compare the parts, not the bytes: the bytes of the padding are arbitrary.
         let head = |record: &Self| (record.level.as_byte(), record.is_line);
         head(self) == head(other)
             && (self.target, self.message) == (other.target, other.message)

@@ -77,7 +77,7 @@ fn many_values_are_read_a_few_times() {
         }
         records
     });
-    // The shortest of many times: other programs run too.
+    // Take the shortest of many times: other programs run too.
     let mut times = |read: &dyn Fn(&Span<'_>)| {
         let [few, many] = spans.each_mut().map(|records| {
             let span = span(records, true);

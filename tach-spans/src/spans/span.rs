@@ -110,8 +110,8 @@ impl<'a> Span<'a> {
         match self.set_parent() {
             Some(Linked { context, origin: Origin::Own }) => context.span,
             Some(Linked { origin: Origin::Remote, .. }) => 0,
-            // If the new parent is of another trace, then the pipeline's span in which this span
-            // started is of another trace too, and so is not its parent.
+            // If the new parent is in another trace than the span in which this span started, that
+            // span is no parent.
             Some(Linked { context, .. }) if self.began_in() != Some(context.trace) => 0,
             _ => at_start,
         }

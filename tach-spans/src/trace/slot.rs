@@ -458,14 +458,15 @@ impl References {
     /// Sets the age of the span's trace when the span starts.
     #[inline]
     pub(super) fn set_age(&self, age: u32) {
-        // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+        // ORDERING: Relaxed: a reader received the span's number from this thread after the store.
         self.age.store(age, Ordering::Relaxed);
     }
 
     /// Returns the age of the span's trace when the span started.
     #[inline]
     pub(super) fn age(&self) -> u32 {
-        // ORDERING: Relaxed, as in `set_age`. The caller holds the span.
+        // ORDERING: Relaxed: the caller received the span's number from the thread that stored the
+        // age.
         self.age.load(Ordering::Relaxed)
     }
 
@@ -482,8 +483,8 @@ impl References {
     #[inline]
     pub(super) fn remove(&self, turn: u64) -> bool {
         let remove = |word| is_open(word, turn).then(|| word - 1);
-        // ORDERING: Release, with the Acquire of the last one: what other threads did with the span
-        // happened before it closes.
+        // ORDERING: Release, with the Acquire of the last removal: what other threads did with the
+        // span happens before it closes.
         let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, remove);
         before.is_ok_and(|before| before - 1 == turn)
     }
@@ -491,7 +492,7 @@ impl References {
     /// Returns whether the span of that turn is open.
     #[inline]
     pub(super) fn are_any(&self, turn: u64) -> bool {
-        // ORDERING: Relaxed: the caller has a reference, or learns nothing but the state.
+        // ORDERING: Relaxed: the caller has a reference, or uses only this answer.
         is_open(self.word.load(Ordering::Relaxed), turn)
     }
 
@@ -517,7 +518,7 @@ impl References {
 
 #[inline]
 const fn is_open(word: u64, turn: u64) -> bool {
-    // The turn is the same, and the count is not zero.
+    // One comparison checks both that the turn is the same and that the count is not zero.
     word.wrapping_sub(turn).wrapping_sub(1) < u32::MAX as u64
 }
 

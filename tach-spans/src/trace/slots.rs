@@ -188,9 +188,10 @@ pub fn open(
     parent: Option<Open>,
 ) -> Option<Open> {
     let slot = memory::take()?;
-    // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
+    // ORDERING: Relaxed: the slot's previous owner passed it to this thread after its own stores.
     if (slot.is_filled.load(Ordering::Relaxed) || code.is_none()) && !slot.renew(metadata, code) {
-        // The thread was interrupted while it read this slot by an old number.
+        // This thread was interrupted while it read the slot of an earlier span, and still has the
+        // lock.
         memory::give_to_all(slot);
         return None;
     }
@@ -273,8 +274,8 @@ impl Open {
     #[inline]
     pub fn with(self, f: impl FnOnce(&'static Metadata<'static>, &[u8])) {
         let Some(metadata) = self.metadata() else { return };
-        // ORDERING: Relaxed: a caller that holds the span has it from the thread that wrote this.
-        // For others, the turn is checked while the lock is held.
+        // ORDERING: Relaxed: a caller that holds the span received it from the thread that stored
+        // the flag. For any other caller, `read` checks the turn under the lock.
         if !self.slot.is_filled.load(Ordering::Relaxed) {
             return f(metadata, &[]);
         }
@@ -388,7 +389,8 @@ impl Open {
                 let span = span.get_or_insert_default();
                 let result = change(span);
                 let is_to_be_cleaned = span.is_long() || span.has_what_ends();
-                // ORDERING: Relaxed: the removal of the last reference comes later.
+                // ORDERING: Relaxed: the removal of the last reference comes later, and publishes
+                // both flags.
                 slot.is_filled.store(true, Ordering::Relaxed);
                 slot.is_to_be_cleaned.store(is_to_be_cleaned, Ordering::Relaxed);
                 result
@@ -401,8 +403,8 @@ impl Open {
     #[inline]
     pub(super) fn read<R>(self, f: impl FnOnce(&Span) -> R) -> Option<R> {
         let Self { slot, turn } = self;
-        // If the span has filled the slot, the next span can't take the slot meanwhile, since that
-        // takes the lock.
+        // If the span has filled the slot, no other span can take the slot during this read: taking
+        // it needs the lock.
         slot.span
             .read(|span| slot.references.are_any(turn).then(|| Some(f(span.as_deref()?))))??
     }
@@ -432,7 +434,7 @@ impl Span {
 impl Slot {
     #[inline]
     fn is_of(&self, owner: u32) -> bool {
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote the owner.
+        // ORDERING: Relaxed: the caller received the number from the thread that stored the owner.
         self.owner.load(Ordering::Relaxed) == owner
     }
 
@@ -457,7 +459,7 @@ impl Slot {
             parent.number().id().get()
         });
         let callsite = Code::for_slot(code);
-        // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+        // ORDERING: Relaxed: a reader received the span's number from this thread after the store.
         self.owner.store(owner, Ordering::Relaxed);
         let turn = self.references.begin(Facts { parent, callsite });
         LAST.set(Some(self));
@@ -468,8 +470,8 @@ impl Slot {
     /// number. Returns `false` if the thread would have to wait for itself.
     #[inline(never)]
     fn renew(&self, metadata: Option<&'static Metadata<'static>>, code: Option<Code>) -> bool {
-        // Dropped after the lock is released: what ends with a span is still here if its end was
-        // interrupted.
+        // Drop the former values after the lock is released. They are still here if the previous
+        // span's end was interrupted.
         let renewed = self.span.write(|span| {
             let span = span.get_or_insert_default();
             span.metadata = metadata;
@@ -479,7 +481,7 @@ impl Slot {
             (span.origin.take(), mem::take(&mut span.values))
         });
         if renewed.is_some() {
-            // ORDERING: Relaxed: the slot is the caller's.
+            // ORDERING: Relaxed: only the caller uses the slot.
             self.is_filled.store(code.is_none(), Ordering::Relaxed);
         }
         renewed.is_some()
@@ -489,9 +491,9 @@ impl Slot {
     /// slot may keep.
     #[inline(never)]
     fn clean(&self) {
-        // ORDERING: Relaxed: the slot is free.
+        // ORDERING: Relaxed: the slot is free, so only this thread uses it.
         self.is_to_be_cleaned.store(false, Ordering::Relaxed);
-        // Dropped after the lock is released, since destructors may be the user's code.
+        // Drop these after the lock is released, since destructors may be the user's code.
         let _ended = self.span.write(|span| match span {
             Some(span) if !span.is_long() => {
                 (None, span.origin.take(), mem::take(&mut span.values))
@@ -503,9 +505,9 @@ impl Slot {
     /// Frees the memory for fields.
     #[cold]
     fn free_memory(&self) {
-        // ORDERING: Relaxed: the slot is free.
+        // ORDERING: Relaxed: the slot is free, so only this thread uses it.
         self.is_to_be_cleaned.store(false, Ordering::Relaxed);
-        // Dropped after the lock is released.
+        // Drop the span after the lock is released, since destructors may be the user's code.
         let _span = self.span.write(Option::take);
     }
 }

@@ -160,7 +160,7 @@ fn an_id_leads_to_its_number() {
         for known in numbers.filter(|known| *known != secret) {
             assert_eq!(number_of(secret, id_of(secret, known)), known);
         }
-        // That one has no id of its own.
+        // The number that equals the secret would get the invalid id 0, so it gets 1.
         assert_eq!((id_of(secret, secret), number_of(secret, 0)), (1, secret));
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn summary(image: &Image<'_>, mut left: Left) -> Summary {
         ("spans_lost", spans_lost),
         ("cut", cut + left.cut),
         ("dropped", image.lost()),
-        // Their records are not there.
+        // The records of these rings are not in the file.
         ("rings_outside", image.outside()),
     ];
     Summary { process: image.process(), program: image.program().to_owned(), last, records, others }
@@ -72,7 +72,7 @@ pub(super) fn recorded(image: &Image<'_>, each: &mut Each<'_>) {
         }
         each(words, &copies);
     });
-    // Events up to the newest are among the items, with a time that was converted by another line.
+    // Skip events up to the newest item: the items contain them, with a slightly different time.
     let (until, mut left) = (newest.saturating_add(CONVERTED), image.left());
     while let Some((at, record, ring)) = left.next(image) {
         let copy = image::foreign(&record, image, Some(ring));

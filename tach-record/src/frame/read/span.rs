@@ -134,7 +134,7 @@ impl<'a> SpanPart<'a> {
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
-        // A record of a queue may have the number of a callsite.
+        // A record in a queue may have a callsite's number in place of the target.
         let has_target = head.kind & CALLSITE == 0;
         let target = if has_target { reader.text(head.target)? } else { "" };
         let name = reader.text(head.message)?;

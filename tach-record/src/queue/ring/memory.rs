@@ -79,6 +79,6 @@ pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) {
 /// No other thread writes the words meanwhile.
 pub(super) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
     let (from, length) = (words.as_ptr().cast(), size_of_val(words));
-    // SAFETY: so many bytes are there, and by the caller's promise nobody writes them.
+    // SAFETY: the words have `length` bytes, and by the caller's promise nobody writes them.
     bytes.extend_from_slice(unsafe { slice::from_raw_parts(from, length) });
 }

@@ -279,7 +279,8 @@ impl Line {
         }
         let root = Self::of_start(None, began, wall(began));
         let followed = Self::of_start(Some(root), since, own.start);
-        // Without a step, the clock's own history is more exact than the rate since the trace began.
+        // Without a step, prefer the clock's own history: it is more exact than the rate since the
+        // trace began.
         if followed.is_off(own.start) { followed } else { own }
     }
 

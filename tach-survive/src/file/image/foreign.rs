@@ -78,7 +78,7 @@ fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -
     let mut has_thread = false;
     while !reader.0.is_empty() {
         has_thread |= copy_part(&mut reader, &mut copy, image)? == Tag::Thread;
-        // Each of many small parts may name a long text.
+        // Bound the copy: each of many small parts may name a long text.
         if copy.0.len() > LONGEST {
             return None;
         }
@@ -97,7 +97,7 @@ fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -
     let mut bytes = copy.0;
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LONGEST)?;
     *bytes.first_chunk_mut()? = length.to_le_bytes();
-    // As many copies wait as there are records.
+    // Free the spare capacity: as many copies wait as there are records.
     bytes.shrink_to_fit();
     Some(bytes)
 }

@@ -158,7 +158,7 @@ fn the_texts_that_are_looked_up_are_bounded() {
     let most = MOST_LOOKED_UP / HEAP;
     assert!((0..most).all(|_| is_there(&image)));
     assert!(!is_there(&image) && !is_there(&image));
-    // So are those that are not valid.
+    // Texts that are not valid count towards the bound too.
     let mut invalid = bytes.clone();
     invalid[HEAP_AT + HEAP - 1] = 0xFF;
     invalid[at + 8..at + 16].copy_from_slice(&entry(1));
@@ -223,7 +223,7 @@ fn a_new_thread_waits_for_a_ring() {
         rings.push(store.rings().ring(SMALLEST).unwrap());
     }
     assert!(rings.len() > RINGS / 2);
-    // This thread is the back end. It frees a ring when it is woken, or when nobody has waited.
+    // This thread plays the back end: it frees a ring when it is woken, or if no thread waits.
     let waker = &blocks.signals.waker;
     let _sleep = Sleep::new(waker, Duration::from_secs(1));
     thread::scope(|scope| {
@@ -292,7 +292,7 @@ fn the_batch_of_a_collector_is_there_until_it_is_sent() {
     };
     store.takes(1);
     assert_eq!(left(), (String::new(), vec![]), "nothing was there to be taken");
-    // Five events came before, of which none is in the file.
+    // Five events came before this one, and none of them is in the file.
     store.gathers(1, b"one\n", &[4], 6);
     store.gathers(1, b"one\ntwo\n", &[4, 8], 7);
     assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), 5..7));
@@ -304,7 +304,7 @@ fn the_batch_of_a_collector_is_there_until_it_is_sent() {
     store.gathers(1, b"three\n", &[6], 8);
     store.sent(1);
     assert_eq!((left(), store.has(1)), (("three\n".to_owned(), vec![6]), 7..8));
-    // Whole events, as far as there is room.
+    // Only whole events are kept, as far as there is room.
     let long = vec![b'x'; 200 * 1024];
     let ends = [6, 100_000, long.len()];
     store.gathers(1, &[b"three\n", &long[6..]].concat(), &ends, 10);
@@ -312,7 +312,7 @@ fn the_batch_of_a_collector_is_there_until_it_is_sent() {
     let longer = vec![b'x'; 300 * 1024];
     store.gathers(1, &longer, &[6, 100_000, long.len(), longer.len()], 11);
     assert_eq!((left().1, store.has(1)), (ends.to_vec(), 7..10));
-    // A file has no batch.
+    // Sink 0 is a file, for which no batch is kept.
     store.gathers(0, b"one\n", &[4], 1);
     assert_eq!(store.has(0), 0..0);
     fs::remove_dir_all(path).unwrap();
@@ -342,7 +342,7 @@ proptest! {
                 2 => u64::MAX - value % 8,
                 _ => value % 64 * 4096,
             };
-            // One in four anywhere, the others where the numbers are.
+            // Change a word anywhere in one case of four, and otherwise where the numbers are.
             let room = if kind == 0 { bytes.len() } else { Kind::Text.entry(0).unwrap() };
             let at = at.index(room / WORD) * WORD;
             if at >= 2 * WORD {

@@ -24,8 +24,8 @@ impl Pipeline {
         if span.ids().takes_parent()
             && otel::with_current(|it| self.is_around(span, it)) == Some(true)
         {
-            // As a direct call, it would keep the compiler from inlining what each span does when
-            // it is entered, whether it is active or not: 40 instructions.
+            // Call through a pointer: with a direct call, the compiler would not inline what each
+            // span does when it is entered (40 instructions).
             let set_parent = black_box(Self::set_parent as fn(&_, _, _, &_) -> _);
             // Another thread may have just set a parent. Then this call is refused, and that parent
             // stays.
@@ -161,7 +161,8 @@ impl Pipeline {
 
     /// Returns the context in which an open span is current.
     pub(in crate::front::tracing) fn otel_context(&self, span: Open) -> Option<Context> {
-        // In a forked process, the ids may be those of another span of the parent process.
+        // Return no context in a forked process: the ids may belong to another span of the parent
+        // process.
         let target = self.target(span).filter(|_| !self.shared().channel.is_forked())?;
         let context = target.context;
         if span.ids().is_active() {
