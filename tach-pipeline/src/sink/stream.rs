@@ -218,7 +218,6 @@ impl Stream {
         if self.formatter.takes_events() {
             worker.report_dropped(occasion, &self.formatter, &self.levels);
         }
-        worker.pass_own_on();
         if !self.batch.is_empty() && worker.offer(&self.batch) {
             self.batch.clear(KEPT);
         }

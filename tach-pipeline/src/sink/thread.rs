@@ -419,12 +419,10 @@ mod tests {
         let patience = Patience::Stalled(Duration::ZERO);
         let (to, reporter) = ((Arc::clone(&link), 0), Reporter::default());
         let mut worker = Worker::new(to, patience, progress, Arc::clone(&counts), reporter);
-        worker.add_own(&batch(10));
-        worker.pass_own_on();
+        worker.add_left(&batch(10));
         assert_eq!((counts.dropped.get(), link.lock().lanes[0].pending.len()), (0, 10));
         assert!(link.add(0, &batch(65 * 1024 * 1024), 64 * 1024 * 1024));
-        worker.add_own(&batch(10));
-        worker.pass_own_on();
+        worker.add_left(&batch(10));
         assert_eq!((counts.dropped.get(), worker.unreported()), (1, 1));
     }
 }

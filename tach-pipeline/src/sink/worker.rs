@@ -1,6 +1,5 @@
 //! The events that the back end passes to a sink's thread.
 
-use core::mem;
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,8 +59,6 @@ pub(super) struct Worker {
     /// Whether the pipeline has no other sink.
     pub(super) is_alone: bool,
     pub(super) progress: Arc<Progress>,
-    /// Events only for this sink, which come before others.
-    own: Batch,
     /// How many bytes the sink had written when it was found to stall. Room alone does not end a
     /// stall: the sink's thread may have given events up.
     stalled_at: Option<u64>,
@@ -90,7 +87,6 @@ impl Worker {
             patience,
             is_alone: false,
             progress,
-            own: Batch::new(),
             stalled_at: None,
             unreported: Unreported::default(),
             reported: (0, 0),
@@ -98,11 +94,6 @@ impl Worker {
             counts,
             reporter,
         }
-    }
-
-    /// Adds events only for this sink.
-    pub(super) fn add_own(&mut self, events: &Batch) {
-        self.own.append(events);
     }
 
     /// Returns how many events were dropped that were not reported, or whose report the sink has
@@ -117,22 +108,15 @@ impl Worker {
         if self.counts.left() < came { count } else { 0 }
     }
 
-    /// Returns how many of the events only for this sink were not added yet.
-    pub(super) fn own_events(&self) -> u64 {
-        self.own.events_left() as u64
-    }
-
     /// Returns whether the sink has these counts.
     pub(super) fn is_of(&self, counts: &Arc<SinkCounts>) -> bool {
         Arc::ptr_eq(&self.counts, counts)
     }
 
-    /// Adds the events only for this sink, which come from a process that has ended or had a
-    /// reserve. Drops them if more than [`AT_END`] waits.
-    pub(super) fn pass_own_on(&mut self) {
-        let own = mem::replace(&mut self.own, Batch::new());
-        if !own.is_empty() && !self.link.add(self.lane, &own, AT_END) {
-            self.drop_most(&own, !self.counts.is_failing.get());
+    /// Adds the events of a process that has ended. Drops them if more than [`AT_END`] waits.
+    pub(super) fn add_left(&mut self, events: &Batch) {
+        if !self.link.add(self.lane, events, AT_END) {
+            self.drop_most(events, !self.counts.is_failing.get());
         }
     }
 
@@ -255,18 +239,17 @@ impl Worker {
                 if !is_failing && since.elapsed() >= BRIEF {
                     self.counts.is_stalled.set(true);
                 }
-                self.drop_most(batch, !is_failing);
-                return self.pass_own_on();
+                return self.drop_most(batch, !is_failing);
             }
             self.link.wait_for_room(self.lane, left.min(look));
         }
     }
 
-    /// Drops the events for which there is no reserve. The others come before later events.
+    /// Drops the events for which there is no reserve, and adds the others.
     fn drop_most(&mut self, batch: &Batch, stalls: bool) {
         let least = self.link.reserve(self.lane);
         let (kept, others) = batch.sifted(|it| it.is_some_and(|level| level.passes(least)));
-        self.own.append(&kept);
+        self.link.add(self.lane, &kept, usize::MAX);
         if let Some(dropped) = dropped(&others) {
             self.counts.refuse(&dropped);
             dropped.add_to(&mut self.unreported.dropped);

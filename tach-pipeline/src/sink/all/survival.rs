@@ -62,7 +62,7 @@ impl Sinks {
             // Hold the lock: otherwise the sink's thread could take events between these reads.
             let state = link.lock();
             let pending = &state.lanes[at].pending;
-            let came = sinks[lane].came().saturating_sub(worker.own_events());
+            let came = sinks[lane].came();
             notes.gathers(lane, pending.bytes(), pending.ends(), came);
         }
     }
@@ -90,7 +90,7 @@ impl Sinks {
         let events = Batch::of(bytes, ends, (now, None));
         let mut workers = self.streams.iter_mut().filter_map(|stream| stream.worker.as_mut());
         if let Some(worker) = workers.find(|worker| worker.is_of(counts)) {
-            worker.add_own(&events);
+            worker.add_left(&events);
         }
     }
 

@@ -79,7 +79,7 @@ impl Link {
     /// `more` bytes larger.
     pub(in crate::sink) fn add(&self, lane: usize, batch: &Batch, more: usize) -> bool {
         let mut state = self.lock();
-        let has_room = state.has_room(lane, self.buffer_bytes + more);
+        let has_room = state.has_room(lane, self.buffer_bytes.saturating_add(more));
         if has_room && state.lanes[lane].append(batch) {
             self.notify(state);
         }
