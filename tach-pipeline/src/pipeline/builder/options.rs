@@ -18,8 +18,7 @@ impl Builder {
     /// tracing-subscriber's `EnvFilter`, without spans and fields.
     ///
     /// A word alone is a level or a target. One that is hardly a target, such as `warning` or
-    /// `inof`, fails [`build`](Self::build): `inof=trace` makes it one. A directive that hardly
-    /// does what it was written for is reported as [`Incident::Filter`].
+    /// `inof`, fails [`build`](Self::build): `inof=trace` makes it one.
     ///
     /// It applies to records, events and spans at the call. A [`Sink::filter`](crate::Sink::filter)
     /// narrows it for one sink.
