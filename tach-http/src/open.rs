@@ -136,7 +136,7 @@ impl Open {
         if self.kind.protocol == Protocol::Http {
             let version = ("network.protocol.version", Value::Str(version(response.version())));
             let code = ("http.response.status_code", Value::I64(status.as_u16().into()));
-            // A server's span has the version of the request.
+            // A server's span contains the request's version already.
             let (least, late) = if self.kind.is_client { (400, 0) } else { (500, 1) };
             let late = &[version, code][late..];
             if status.as_u16() < least {

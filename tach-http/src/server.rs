@@ -49,7 +49,7 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Box<Ope
     let head = Head { kind, target, route, name: name.as_deref(), version };
     let parent = if options.extract.is_some() { None } else { seen.parent(headers) };
     let start = || head.span(parent.is_some());
-    // What the program extracts is set after the start.
+    // With `extract`, the program sets the parent after the start.
     let span = match &options.extract {
         Some(_) => start(),
         None => in_scope_of(parent.as_ref(), start),

@@ -117,7 +117,8 @@ impl Sender {
             number,
             is_reserve,
         };
-        // A record passed by reference is not in the file, and lost if the process crashes.
+        // In a file, pass only very long records by reference: such a record is not in the file,
+        // and is lost if the process crashes.
         let long = pool.file().map_or(LONG.min(pool.large.bytes()), |_| LONG_IN_FILE);
         Self { producer, long, next_ring: 1, queue: Arc::new(queue), reserve: None }
     }

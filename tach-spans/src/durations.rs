@@ -109,8 +109,8 @@ impl Collected {
 
     /// Returns all series since the start.
     pub fn snapshot(&self) -> Vec<SpanDurations> {
-        // A copy, since what is moved to the table while the back end exports it would be in no
-        // period.
+        // Work on a copy: durations that are moved into the table while the back end exports it
+        // would belong to no period.
         let table = {
             let table = self.lock();
             let mut copy = table.clone();

@@ -20,7 +20,8 @@ thread_local! {
 #[must_use]
 #[inline]
 pub fn replace_arrived(new: Option<Budget>) -> Option<Budget> {
-    // Mostly there is none before and after. Then one byte is read in place of six words.
+    // Usually there is neither a new budget nor an old one. Then read one byte instead of six
+    // words.
     if new.is_none() && ARRIVED.with(|arrived| arrived.get().is_none()) {
         return None;
     }

@@ -107,8 +107,9 @@ impl<F> Limited<F> {
         }
         if *this.is_left == Some(true) {
             ready!(this.alarm.poll(cx));
-            // A thread that was busy finds both ends at once, and polls the outer future after this
-            // one. A combinator would poll this one again first if it woke itself.
+            // If the thread was busy, both ends have passed, and the outer future is polled after
+            // this one. Set the alarm instead of waking: a combinator would poll this future again
+            // first.
             *this.is_left = Some(false);
             this.alarm.set(Duration::from_millis(1));
         }

@@ -25,9 +25,9 @@ pub(crate) fn counter_readable() -> bool {
     // If the architecture has no such switch, the call fails, and reading is always allowed.
     let readable = answer != 0 || mode == libc::PR_TSC_ENABLE;
     if !readable {
-        // ORDERING: Relaxed. A thread reads a clock only after it has seen the choice of the
-        // source, which publishes the flag: the thread that made the choice had set the flag
-        // before. See `Succession::change`.
+        // ORDERING: Relaxed. The choice of the source publishes the flag, since the thread that
+        // makes the choice sets the flag before. A thread reads a clock only after it has seen the
+        // choice: see `Succession::change`.
         BY_SYSTEM_CALL.store(true, Ordering::Relaxed);
     }
     readable

@@ -362,7 +362,8 @@ impl Inbox {
             let (of_bytes, of_held) = self.removed;
             let passed_on = of_bytes + (self.done - self.start) as u64;
             self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
-            // The next record of the thread makes it look for a place in the file again.
+            // Put the queue to sleep: the thread's next record then makes it look for a place in
+            // the file again.
             let _is_new = !self.held.iter().all(Taken::is_in_file) && self.fall_asleep();
         }
     }

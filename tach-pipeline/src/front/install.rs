@@ -280,7 +280,7 @@ pub(super) fn filter_changed(Shared { filters, .. }: &Shared) {
     if filters.is_logger.is_on() {
         log::set_max_level(filters.most());
     } else if filters.is_layer.is_on() {
-        // Other layers may need the level that is set.
+        // Only raise the level: other layers may need the present one.
         log::set_max_level(filters.most().max(log::max_level()));
     }
 }

@@ -156,7 +156,7 @@ impl Rings {
     pub(super) fn take_kept(&self) -> Option<Ends> {
         let file = self.file.as_ref();
         let mut unused = self.unused.lock();
-        // Another file may have taken the place of the one that an unused ring is in.
+        // Skip an unused ring in a file that another file has replaced.
         let is_of_use = |ends: &Ends| file.is_none() || ends.producer.is_in_file();
         let ends = iter::from_fn(|| unused.rings.pop()).find(is_of_use);
         unused.fewest = unused.fewest.min(unused.rings.len());

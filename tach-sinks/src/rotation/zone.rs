@@ -64,7 +64,7 @@ mod tests {
             (DAY, "1969-12-31T23:59:59-05:00", "1970-01-01T00:00:00-05:00", true),
             (HOUR, "2026-11-26T12:00:00+05:30", "2026-11-26T12:59:59+05:30", false),
             (HOUR, "2026-11-26T12:59:59+05:30", "2026-11-26T13:00:00+05:30", true),
-            // Summer time begins and leaves an hour out, and ends and repeats an hour.
+            // At the beginning of summer time an hour is left out. At its end an hour is repeated.
             (HOUR, "2026-03-29T01:59:59+01:00", "2026-03-29T03:00:00+02:00", true),
             (HOUR, "2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", true),
             (HOUR, "2026-10-25T02:00:00+01:00", "2026-10-25T02:59:59+01:00", false),

@@ -83,7 +83,7 @@ impl Stream {
         }
         let Self { formatter, batch, levels, .. } = self;
         let Some(content) = formatter.content.spans() else { return };
-        // The filter applies to the events within the span too.
+        // The sink's filter applies to the events within the span too.
         let added = add(batch, happened, |bytes| content.write(bytes, span, &first, levels));
         self.formatted(added, happened);
     }

@@ -29,7 +29,7 @@ pub(super) fn foreign_time(record: &[u8], image: &Image<'_>) -> Option<UnixTime>
 /// process's number.
 pub(crate) fn foreign(record: &[u8], image: &Image<'_>, ring: Option<usize>) -> Foreign {
     let kind = Head::read(&mut Reader(record)).and_then(|head| head.record());
-    // A long record was in memory alone.
+    // A record that is passed by reference was only in memory, and is lost.
     let kind = kind.filter(|_| !frame::is_reference(record));
     let copy = kind.and_then(|kind| copy(record, kind, image, ring));
     match copy {

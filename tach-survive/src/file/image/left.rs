@@ -71,7 +71,7 @@ impl Ring {
         let head = self.bytes(image, HEAD)?;
         let length = frame::length(head.first_chunk()?).max(HEAD);
         (length % WORD == 0 && length <= LONGEST).then_some(())?;
-        // What was cut off reads as zeros.
+        // Skip a record of zeros: what was cut off a file reads as zeros.
         self.bytes(image, length).filter(|record| record.iter().any(|byte| *byte != 0))
     }
 }

@@ -124,7 +124,7 @@ impl Store {
 
 impl Part for RingPart {
     fn is_of_use(&self) -> bool {
-        // ORDERING: Relaxed: a thread that sees it late goes on in the new file later.
+        // ORDERING: Relaxed: a thread that sees the flag late merely goes on in the new file later.
         !self.store.is_over.load(Ordering::Relaxed)
     }
 

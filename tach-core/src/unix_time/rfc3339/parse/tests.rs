@@ -47,7 +47,7 @@ fn good_texts() {
         ("2015-06-30T23:59:60Z", 1_435_708_800_000_000_000),
         ("2016-12-31T23:59:60.25Z", 1_483_228_800_000_000_000),
         ("1969-12-31T23:59:60Z", 0),
-        // The last representable time, with digits that are cut and with another offset.
+        // The last representable time: as it is, with a digit that is cut, and with an offset.
         ("2554-07-21T23:34:33.709551615Z", u64::MAX),
         ("2554-07-21T23:34:33.7095516159Z", u64::MAX),
         ("2554-07-22T23:33:33.709551615+23:59", u64::MAX),
