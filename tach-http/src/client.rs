@@ -40,7 +40,7 @@ pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) ->
     if span.is_disabled() {
         return None;
     }
-    Some(Open::new(span, kind, method, None))
+    Some(Box::new(Open::new(span, kind, method, None)))
 }
 
 /// Writes what the next service reads. If the request has no span, the current one is its parent, or

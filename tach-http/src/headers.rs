@@ -16,8 +16,9 @@ const MOST_BAGGAGE: usize = 8192;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen<'a> {
     pub(crate) host: Option<&'a str>,
-    /// `Some(None)` if it is no text, or one of several.
-    parent: Option<Option<&'a str>>,
+    /// `None` of several.
+    parent: Option<&'a str>,
+    has_parent: bool,
     has_baggage: bool,
 }
 
@@ -29,8 +30,8 @@ impl<'a> Seen<'a> {
             match name.as_str() {
                 "host" => seen.host = seen.host.or(value.to_str().ok()),
                 "traceparent" => {
-                    let is_first = seen.parent.is_none();
-                    seen.parent = Some(value.to_str().ok().filter(|_| is_first));
+                    seen.parent = value.to_str().ok().filter(|_| !seen.has_parent);
+                    seen.has_parent = true;
                 }
                 "baggage" => seen.has_baggage = true,
                 _ => {}
@@ -42,7 +43,7 @@ impl<'a> Seen<'a> {
     /// Returns the caller's span.
     #[inline]
     pub(crate) fn parent(&self, headers: &HeaderMap) -> Option<TraceContext> {
-        let parent = self.parent??;
+        let parent = self.parent?;
         let states = headers.get_all(TRACESTATE).iter().filter_map(|it| it.to_str().ok());
         TraceContext::from_headers(parent, &states.collect::<Vec<_>>().join(","))
     }

@@ -66,11 +66,11 @@ impl Kind {
 
 impl Open {
     #[inline]
-    pub(crate) fn new(span: Span, kind: Kind, method: &Method, name: Option<String>) -> Box<Self> {
+    pub(crate) fn new(span: Span, kind: Kind, method: &Method, name: Option<String>) -> Self {
         if kind.method == method::OTHER {
             span.record("http.request.method_original", method.as_str());
         }
-        Box::new(Self {
+        Self {
             span,
             passed: None,
             is_claim: kind.protocol != Protocol::Http && name.is_some(),
@@ -80,7 +80,7 @@ impl Open {
             has_status: false,
             is_running: false,
             stage: Stage::Called,
-        })
+        }
     }
 
     /// Calls `poll`, which calls the service or polls, within the request.
@@ -101,12 +101,6 @@ impl Open {
         }
         self.is_running = false;
         result
-    }
-
-    /// Sets attributes, which the span has declared as fields.
-    #[inline]
-    fn set(&self, attributes: &[(&'static str, Value<'_>)]) {
-        set(&self.span, attributes);
     }
 
     /// Records how much time a request with a limit had: on arrival, and if it is answered now.
@@ -140,7 +134,7 @@ impl Open {
             let (least, late) = if self.kind.is_client { (400, 0) } else { (500, 1) };
             let late = &[version, code][late..];
             if status.as_u16() < least {
-                self.set(late);
+                set(&self.span, late);
             } else {
                 self.fail(status.as_str(), None, late);
             }
@@ -175,7 +169,7 @@ impl Open {
         if is_error {
             self.fail(status, None, &[code]);
         } else {
-            self.set(&[code]);
+            set(&self.span, &[code]);
         }
     }
 
@@ -189,7 +183,7 @@ impl Open {
             status if is_refused || status == Some(grpc::UNIMPLEMENTED) => {}
             _ => {
                 let rpc = Value::Str(self.name.as_deref().unwrap_or_default());
-                self.set(&[("rpc.method", rpc), ("otel.name", rpc)]);
+                set(&self.span, &[("rpc.method", rpc), ("otel.name", rpc)]);
                 self.is_claim = false;
             }
         }
@@ -197,7 +191,7 @@ impl Open {
 
     /// Records an error in place of a response, or of the rest of its body, and ends the request.
     #[cold]
-    pub(crate) fn failed<E: Display + 'static>(mut self: Box<Self>, error: &E) {
+    pub(crate) fn failed<E: Display + 'static>(mut self, error: &E) {
         let Failure { kind, description, exhausted } = Failure::of(error, self.kind.is_client);
         let status = if kind == "timeout" { grpc::DEADLINE_EXCEEDED } else { grpc::UNAVAILABLE };
         let description = Some(&*description).filter(|text| !text.is_empty());
@@ -215,7 +209,7 @@ impl Open {
             Stage::Called => "exhausted",
             Stage::Answered | Stage::Over => "ended_body",
         };
-        self.set(&[("tach.budget.outcome", Value::Str(outcome))]);
+        set(&self.span, &[("tach.budget.outcome", Value::Str(outcome))]);
     }
 
     /// Records an error of a kind, one of few texts, beside other attributes.
@@ -224,7 +218,7 @@ impl Open {
         let mut all = more.to_vec();
         all.extend([("otel.status_code", Value::Str("error")), ("error.type", Value::Str(kind))]);
         all.extend(description.map(|text| ("otel.status_description", Value::Str(text))));
-        self.set(&all);
+        set(&self.span, &all);
     }
 
     /// Records an error that no response says. `status` is its code in gRPC.
@@ -236,7 +230,7 @@ impl Open {
 
     /// Ends the request.
     #[inline]
-    pub(crate) fn end(mut self: Box<Self>) {
+    pub(crate) fn end(mut self) {
         if self.kind.protocol == Protocol::Grpc && !self.has_status {
             self.record_status(grpc::UNKNOWN);
         }
@@ -245,7 +239,7 @@ impl Open {
 
     /// Ends the request whose body was dropped before it said its end. `may_be` says whether the
     /// peer had all of it. A client's program need not read a body, while gRPC calls that cancelled.
-    pub(crate) fn end_dropped(mut self: Box<Self>, may_be: bool) {
+    pub(crate) fn end_dropped(mut self, may_be: bool) {
         if may_be || self.kind.is_client && self.kind.protocol == Protocol::Http {
             self.stage = Stage::Over;
         }
@@ -279,7 +273,7 @@ impl Drop for Open {
         if self.is_claim {
             let other = ("rpc.method", Value::Str(method::OTHER));
             let rpc = Value::Str(self.name.as_deref().unwrap_or_default());
-            self.set(&[other, ("rpc.method_original", rpc)]);
+            set(&self.span, &[other, ("rpc.method_original", rpc)]);
         }
     }
 }

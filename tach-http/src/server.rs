@@ -59,7 +59,7 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Box<Ope
     if let Some(extract) = options.extract.as_ref().filter(|_| !span.is_disabled()) {
         (extract.0)(&span, headers);
     }
-    let mut open = Open::new(span, kind, method, name);
+    let mut open = Box::new(Open::new(span, kind, method, name));
     let is_passed = baggage.is_some() || parent.is_some();
     open.passed = is_passed.then(|| Passed { baggage, parent }.into());
     Some(open)
