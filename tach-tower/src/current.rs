@@ -30,8 +30,8 @@ pub fn replace_arrived(new: Option<Budget>) -> Option<Budget> {
 
 /// Keeps the budget of a server's request for a layer around, unless a layer between has done so.
 #[inline]
-pub(crate) fn arrive(budget: Budget) {
-    if budget.total_ns < u64::MAX && ARRIVED.get().is_none() {
+pub(crate) fn arrive(budget: Budget, is_client: bool) {
+    if !is_client && budget.total_ns < u64::MAX && ARRIVED.get().is_none() {
         ARRIVED.set(Some(budget));
     }
 }

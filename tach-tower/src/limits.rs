@@ -6,15 +6,14 @@ use http::{HeaderMap, request};
 use tach_core::Budget;
 
 use crate::counts::Counts;
-use crate::current::{Limits, whole_of};
+use crate::current::{Limits, arrive, whole_of};
 use crate::settings::{Settings, ns};
 
 /// The budget of a request, and what is left of it on arrival.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     pub(crate) limits: Limits,
-    /// Begins on arrival, and ends with the head.
-    pub(crate) left: Budget,
+    pub(crate) head_left_ns: u64,
     pub(crate) whole_left_ns: u64,
 }
 
@@ -23,7 +22,7 @@ impl Started {
     #[inline]
     fn now(head: Budget, whole_ns: u64) -> Self {
         let limits = Limits { head, whole_ns };
-        Self { limits, left: head, whole_left_ns: whole_ns }
+        Self { limits, head_left_ns: head.total_ns, whole_left_ns: whole_ns }
     }
 }
 
@@ -44,7 +43,9 @@ impl Settings {
         let limit_ns = if asked_ns == u64::MAX { self.default_ns } else { asked_ns };
         let whole_ns = limit_ns.min(cap_ns);
         let total_ns = whole_ns.min(self.head_ns);
-        Started::now(Budget { total_ns, ..Budget::new(Duration::MAX) }, whole_ns)
+        let head = Budget { total_ns, ..Budget::new(Duration::MAX) };
+        arrive(head, is_client);
+        Started::now(head, whole_ns)
     }
 
     /// Like [`start`](Self::start), within another budget. If that ends the request, it is the
@@ -62,10 +63,11 @@ impl Settings {
         let (head_left_ns, whole_left_ns) = (left(outer.total_ns), left(limits.whole_ns));
         let own_head_ns = limit_ns.min(self.head_ns);
         if self.reserve_ns == 0 && head_left_ns <= own_head_ns && whole_left_ns <= limit_ns {
-            let left = Budget { total_ns: head_left_ns, ..part };
-            return Started { limits, left, whole_left_ns };
+            arrive(Budget { total_ns: head_left_ns, ..part }, is_client);
+            return Started { limits, head_left_ns, whole_left_ns };
         }
         let head = Budget { total_ns: head_left_ns.min(own_head_ns), ..part };
+        arrive(head, is_client);
         Started::now(head, whole_left_ns.min(limit_ns))
     }
 

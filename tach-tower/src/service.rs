@@ -13,7 +13,7 @@ use tower_service::Service;
 use crate::body::BudgetBody;
 use crate::call::{Sends, Waits};
 use crate::counts::Outcome;
-use crate::current::{arrive, current};
+use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc::Protocol;
 use crate::limits::Started;
@@ -73,7 +73,7 @@ impl<S, K> BudgetService<S, K> {
         is_client: bool,
     ) -> Counted {
         let settings = &self.shared.settings;
-        let is_sent = !settings.refuses(started.left.total_ns)
+        let is_sent = !settings.refuses(started.head_left_ns)
             && (!is_client || request.announce(settings, started.whole_left_ns));
         let outcome = if is_sent { Outcome::Abandoned } else { Outcome::Refused };
         Counted { shared: Some(self.shared.clone()), outcome }
@@ -135,9 +135,6 @@ where
             None => settings.cap_ns,
         };
         let started = settings.start(asked_ns, cap_ns, own.or_else(current), K::IS_CLIENT);
-        if !K::IS_CLIENT {
-            arrive(started.left);
-        }
         // A client behind a `tower::buffer` runs in another task, which has no current budget.
         if K::IS_CLIENT || own.is_some() {
             request.extensions_mut().insert(started.limits.head);
