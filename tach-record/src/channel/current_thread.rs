@@ -1,6 +1,7 @@
 //! A thread's memory for logging: buffers, and a queue for each channel.
 
 use core::cell::{Cell, RefCell};
+use core::mem::{self, ManuallyDrop};
 use core::num::NonZeroU32;
 use core::ptr;
 use std::sync::{Arc, Weak};
@@ -14,51 +15,91 @@ use crate::queue::Sender;
 const SPARES: usize = 4;
 
 thread_local! {
+    /// What each call takes and gives back. Without a destructor, so that no call has to ask
+    /// whether it has run: that of `LOCAL` empties the places.
+    static AT_HAND: AtHand = const { AtHand { scratch: Place::EMPTY, lent: Place::EMPTY } };
     static LOCAL: Local = const {
         Local {
-            scratch: Cell::new(None),
             spares: RefCell::new(Vec::new()),
-            queues: RefCell::new(Vec::new()),
+            others: RefCell::new(Vec::new()),
+            has_queue: Cell::new(false),
             is_silent: Cell::new(false),
         }
     };
-}
-
-thread_local! {
     /// The address of the channel in which the thread last had a queue, and the thread's number
     /// there. Zero if there is none, or not any more.
     static NUMBER: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
-struct Local {
+struct AtHand {
     /// The buffer for the next record.
-    scratch: Cell<Option<Box<Scratch>>>,
+    scratch: Place<Scratch>,
+    /// The queue that the thread used last. Taken while a record is pushed, and while the thread
+    /// waits for a flush. No code of the user runs then, except a signal handler.
+    lent: Place<Lent>,
+}
+
+/// A place for something that is taken while it is used.
+struct Place<T>(Cell<ManuallyDrop<Option<Box<T>>>>);
+
+impl<T> Place<T> {
+    const EMPTY: Self = Self(Cell::new(ManuallyDrop::new(None)));
+
+    #[inline]
+    fn take(&self) -> Option<Box<T>> {
+        self.replace(None)
+    }
+
+    /// Call if the place is empty: what is there would not be freed.
+    #[inline]
+    fn put(&self, value: Box<T>) {
+        self.0.set(ManuallyDrop::new(Some(value)));
+    }
+
+    #[inline]
+    fn replace(&self, value: Option<Box<T>>) -> Option<Box<T>> {
+        ManuallyDrop::into_inner(self.0.replace(ManuallyDrop::new(value)))
+    }
+}
+
+struct Local {
     /// Buffers for nested calls, at most [`SPARES`].
     #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
     spares: RefCell<Vec<Box<Scratch>>>,
-    /// Borrowed while a record is pushed, and while the thread waits for a flush. No code of the
-    /// user runs then, except a signal handler.
-    queues: RefCell<Vec<Lent>>,
-    /// Whether all records of the thread are dropped. `queues` is borrowed at the same time, so
-    /// that a call has to read this flag only if it finds `queues` borrowed.
+    /// The queues that are not at hand. Borrowed while the thread waits for a flush or is silent.
+    #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
+    others: RefCell<Vec<Box<Lent>>>,
+    /// Whether the thread has a queue. If none is at hand, the queue is in use.
+    has_queue: Cell<bool>,
+    /// Whether all records of the thread are dropped. `others` is borrowed at the same time, so
+    /// that a call has to read this flag only if it finds `others` borrowed.
     is_silent: Cell<bool>,
 }
 
-/// The thread's queue in one channel. The queue ends when the thread ends.
+impl Drop for Local {
+    fn drop(&mut self) {
+        let _scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.take());
+        let at_hand = Held::take().0.take();
+        self.others.get_mut().drain(..).chain(at_hand).for_each(Lent::end);
+    }
+}
+
+/// The thread's queue in one channel.
 struct Lent {
     /// The address of the owner. No other channel can have the same address, since `owner` keeps
     /// the memory allocated.
     address: usize,
-    /// `None` only while `self` is dropped.
-    sender: Option<Sender>,
+    sender: Sender,
     owner: Weak<Channel>,
 }
 
-impl Drop for Lent {
-    fn drop(&mut self) {
+impl Lent {
+    /// Ends the queue, of this process or of the one that it was forked from.
+    #[expect(clippy::boxed_local, reason = "a pointer moves in one instruction")]
+    fn end(self: Box<Self>) {
         NUMBER.set((0, 0));
-        if let (Some(sender), Some(owner)) = (self.sender.take(), self.owner.upgrade()) {
-            owner.end_queue(sender);
+        if let Some(owner) = self.owner.upgrade() {
+            owner.end_queue(self.sender);
         }
     }
 }
@@ -66,14 +107,17 @@ impl Drop for Lent {
 /// Adds the record in `scratch` to the thread's queue, and keeps the memory for the next record.
 /// Returns whether the record was added to a queue.
 #[inline]
-pub fn push(channel: &Arc<Channel>, scratch: Box<Scratch>) -> bool {
-    let mut scratch = Some(scratch);
-    let pushed = LOCAL.try_with(|local| Some(local.push(channel, scratch.take()?)));
-    // If the thread is ending, its thread-local memory was dropped. Use the common queue then.
-    pushed
-        .ok()
-        .flatten()
-        .unwrap_or_else(|| scratch.is_some_and(|mut it| channel.push_common(&mut it)))
+pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
+    let is_pushed = match take_queue(channel) {
+        Some(mut lent) => {
+            let is_pushed = channel.push(&mut lent.sender, scratch.record());
+            put_back(lent);
+            is_pushed
+        }
+        None => push_otherwise(channel, &mut scratch),
+    };
+    give_back(scratch);
+    is_pushed
 }
 
 /// Returns the [number](crate::queue::Queue::thread_number) of the thread, which has a queue in the
@@ -92,17 +136,10 @@ pub fn number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
 
 #[cold]
 fn queue_number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
-    let number = LOCAL.try_with(|local| {
-        let mut queues = local.queues.try_borrow_mut().ok()?;
-        let address = ptr::from_ref(&**channel).addr();
-        let known = queues.iter().find(|lent| lent.address == address);
-        let sender = match known.and_then(|lent| lent.sender.as_ref()) {
-            Some(sender) => sender,
-            None => borrow(&mut queues, channel)?,
-        };
-        NonZeroU32::new(sender.queue().thread_number())
-    });
-    number.ok().flatten()
+    let lent = take_queue(channel)?;
+    let number = lent.sender.queue().thread_number();
+    put_back(lent);
+    NonZeroU32::new(number)
 }
 
 /// Adds a record of these words to the thread's queue. Returns whether the record was added to a
@@ -110,9 +147,11 @@ fn queue_number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
 #[expect(clippy::inline_always, reason = "the words are in registers")]
 #[inline(always)]
 pub fn push_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
-    let pushed = LOCAL.try_with(|local| local.push_words(channel, record));
-    // A copy, so that the words need no place in memory on the other way.
-    pushed.ok().flatten().unwrap_or_else(|| push_copy(channel, &{ *record }))
+    // Copies, so that the words need no place in memory if there is room.
+    let Some(mut lent) = take_queue(channel) else { return push_copy(channel, &{ *record }) };
+    let is_pushed = channel.push_words(&mut lent.sender, record);
+    put_back(lent);
+    is_pushed
 }
 
 #[cold]
@@ -120,6 +159,75 @@ fn push_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
     let mut scratch = take_scratch();
     scratch.copy(record);
     push(channel, scratch)
+}
+
+/// Takes the thread's queue in this channel, to be [put back](put_back). Returns `None` if the
+/// queue is in use or can't be had.
+#[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+#[inline(always)]
+fn take_queue(channel: &Arc<Channel>) -> Option<Box<Lent>> {
+    match AT_HAND.try_with(|at_hand| at_hand.lent.take()) {
+        Ok(Some(lent)) if lent.address == ptr::from_ref(&**channel).addr() => Some(lent),
+        at_hand => another_queue(channel, at_hand.ok().flatten()),
+    }
+}
+
+#[inline]
+fn put_back(lent: Box<Lent>) {
+    let _ending = AT_HAND.try_with(|at_hand| at_hand.lent.put(lent));
+}
+
+/// Exchanges the queue at hand for that in this channel. Creates the queue unless the process is
+/// forked. If there is none, puts the other one back.
+#[cold]
+fn another_queue(channel: &Arc<Channel>, mut at_hand: Option<Box<Lent>>) -> Option<Box<Lent>> {
+    let queue = LOCAL.try_with(|local| {
+        let mut others = local.others.try_borrow_mut().ok()?;
+        if at_hand.is_none() && local.has_queue.get() {
+            return None;
+        }
+        let address = ptr::from_ref(&**channel).addr();
+        if let Some(known) = others.iter_mut().find(|lent| lent.address == address) {
+            return Some(mem::replace(known, at_hand.take()?));
+        }
+        if channel.is_forked() {
+            return None;
+        }
+        others.extend(at_hand.take());
+        others.retain(|lent| lent.owner.strong_count() > 0);
+        let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
+        local.has_queue.set(true);
+        Some(Box::new(Lent { address, sender, owner }))
+    });
+    at_hand.into_iter().for_each(put_back);
+    queue.ok().flatten()
+}
+
+/// Adds a record of a thread whose queue is in use or can't be had, unless the thread's records are
+/// dropped.
+#[cold]
+fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
+    match LOCAL.try_with(|local| local.is_silent.get()) {
+        Ok(true) => false,
+        Ok(false) => channel.push_nested(scratch),
+        // The thread is ending, and its memory was dropped.
+        Err(_) => channel.push_common(scratch),
+    }
+}
+
+/// Keeps the queue at hand from calls, such as those of signal handlers.
+struct Held(Option<Box<Lent>>);
+
+impl Held {
+    fn take() -> Self {
+        Self(AT_HAND.try_with(|at_hand| at_hand.lent.take()).ok().flatten())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(put_back);
+    }
 }
 
 /// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of
@@ -133,7 +241,8 @@ pub fn silently<R>(f: impl FnOnce() -> R) -> R {
         }
     }
     LOCAL.with(|local| {
-        let _borrowed = local.queues.try_borrow_mut();
+        let _borrowed = local.others.try_borrow_mut();
+        let _held = Held::take();
         let _silence = Silence(&local.is_silent, local.is_silent.replace(true));
         f()
     })
@@ -144,7 +253,11 @@ pub fn silently<R>(f: impl FnOnce() -> R) -> R {
 pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
     let mut wait = Some(wait);
     let waited = LOCAL.try_with(|local| {
-        let _borrowed = local.queues.try_borrow_mut().ok()?;
+        let _borrowed = local.others.try_borrow_mut().ok()?;
+        let held = Held::take();
+        if held.0.is_none() && local.has_queue.get() {
+            return None;
+        }
         Some(wait.take()?())
     });
     // A thread that is ending has no memory to mark.
@@ -155,9 +268,11 @@ pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
 /// record: the queues have the records that the parent writes. Frees no memory.
 pub(super) extern "C" fn leave_queues() {
     NUMBER.set((0, 0));
+    let mut held = Held::take();
+    held.0.iter_mut().for_each(|lent| lent.address = 0);
     let _ending = LOCAL.try_with(|local| {
-        if let Ok(mut queues) = local.queues.try_borrow_mut() {
-            queues.iter_mut().for_each(|lent| lent.address = 0);
+        if let Ok(mut others) = local.others.try_borrow_mut() {
+            others.iter_mut().for_each(|lent| lent.address = 0);
         }
     });
 }
@@ -166,8 +281,18 @@ pub(super) extern "C" fn leave_queues() {
 /// added to them. They keep the records that the parent writes.
 pub fn leave_parents() {
     let _ending = LOCAL.try_with(|local| {
-        let Ok(mut queues) = local.queues.try_borrow_mut() else { return };
-        queues.retain(|lent| lent.owner.upgrade().is_some_and(|owner| !owner.is_forked()));
+        let Ok(mut others) = local.others.try_borrow_mut() else { return };
+        let mut held = Held::take();
+        if held.0.is_none() && local.has_queue.get() {
+            return;
+        }
+        let all = others.drain(..).chain(held.0.take());
+        let (own, parents): (_, Vec<_>) =
+            all.partition(|lent| lent.owner.upgrade().is_some_and(|owner| !owner.is_forked()));
+        parents.into_iter().for_each(Lent::end);
+        *others = own;
+        held.0 = others.pop();
+        local.has_queue.set(held.0.is_some());
     });
 }
 
@@ -175,7 +300,7 @@ pub fn leave_parents() {
 /// uses another buffer.
 #[inline]
 pub fn take_scratch() -> Box<Scratch> {
-    let scratch = LOCAL.try_with(|local| local.scratch.take());
+    let scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.take());
     scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
 
@@ -183,71 +308,37 @@ pub fn take_scratch() -> Box<Scratch> {
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[cold]
 fn another_scratch() -> Box<Scratch> {
-    let spare = LOCAL.try_with(|local| local.spares.try_borrow_mut().ok()?.pop());
-    spare.ok().flatten().unwrap_or_else(|| Box::new(Scratch::new()))
+    let spare = LOCAL.try_with(|local| Some(local.spares.try_borrow_mut().ok()?.pop()));
+    match spare {
+        Ok(spare) => spare.flatten().unwrap_or_else(|| Box::new(Scratch::new())),
+        // The thread is ending, and would not free what it keeps.
+        Err(_) => Box::new(Scratch::for_one_record()),
+    }
 }
 
 /// Returns the thread's buffer, for the next record.
 #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
 pub fn give_back(mut scratch: Box<Scratch>) {
-    scratch.shrink();
-    let _ending = LOCAL.try_with(|local| local.give_back(scratch));
+    if scratch.is_long() && !scratch.shrink() {
+        return;
+    }
+    let before = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(Some(scratch)));
+    if let Ok(Some(spare)) = before {
+        keep(spare);
+    }
 }
 
-impl Local {
-    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-    #[inline(always)]
-    fn give_back(&self, scratch: Box<Scratch>) {
-        if let Some(spare) = self.scratch.replace(Some(scratch)) {
-            self.keep(spare);
-        }
-    }
-
-    #[cold]
-    fn keep(&self, spare: Box<Scratch>) {
-        if let Ok(mut spares) = self.spares.try_borrow_mut() {
+/// Keeps the buffer of a nested call.
+#[cold]
+fn keep(spare: Box<Scratch>) {
+    let _ending = LOCAL.try_with(|local| {
+        if let Ok(mut spares) = local.spares.try_borrow_mut() {
             if spares.len() < SPARES {
                 spares.push(spare);
             }
         }
-    }
-
-    /// Pushes a record that is logged while the queues are borrowed, unless the thread's records
-    /// are dropped.
-    #[cold]
-    fn push_borrowed(&self, channel: &Channel, scratch: &mut Scratch) -> bool {
-        !self.is_silent.get() && channel.push_nested(scratch)
-    }
-
-    /// Pushes a record of these words, unless the thread has no queue in the channel, or the queues
-    /// are borrowed.
-    #[expect(clippy::inline_always, reason = "the words are in registers")]
-    #[inline(always)]
-    fn push_words<const N: usize>(&self, channel: &Channel, record: &[u64; N]) -> Option<bool> {
-        let mut queues = self.queues.try_borrow_mut().ok()?;
-        let lent = queues.iter_mut().find(|lent| lent.address == ptr::from_ref(channel).addr())?;
-        Some(channel.push_words(lent.sender.as_mut()?, record))
-    }
-
-    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-    #[inline(always)]
-    fn push(&self, channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
-        let is_pushed = match self.queues.try_borrow_mut() {
-            Ok(mut queues) => {
-                let address = ptr::from_ref(&**channel).addr();
-                let known = queues.iter_mut().find(|lent| lent.address == address);
-                match known.and_then(|lent| lent.sender.as_mut()) {
-                    Some(sender) => channel.push(sender, scratch.record()),
-                    None => push_first(&mut queues, channel, scratch.record()),
-                }
-            }
-            Err(_) => self.push_borrowed(channel, &mut scratch),
-        };
-        scratch.shrink();
-        self.give_back(scratch);
-        is_pushed
-    }
+    });
 }
 
 impl Channel {
@@ -281,30 +372,4 @@ impl Channel {
         give_back(scratch);
         is_pushed
     }
-}
-
-/// Pushes the thread's first record.
-#[cold]
-fn push_first(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
-    match borrow(queues, channel) {
-        Some(sender) => channel.push(sender, record),
-        None => channel.refuse(record.written()),
-    }
-}
-
-/// Creates the thread's queue in this channel, except in a forked process.
-fn borrow<'a>(queues: &'a mut Vec<Lent>, channel: &Arc<Channel>) -> Option<&'a mut Sender> {
-    if channel.is_forked() {
-        return None;
-    }
-    queues.retain(|lent| lent.owner.strong_count() > 0);
-    let sender = channel.new_queue();
-    // Most threads log to one pipeline only, so reserve memory for one queue.
-    queues.reserve_exact(1);
-    queues.push(Lent {
-        address: ptr::from_ref(&**channel).addr(),
-        sender: Some(sender),
-        owner: Arc::downgrade(channel),
-    });
-    queues.last_mut()?.sender.as_mut()
 }

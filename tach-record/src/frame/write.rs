@@ -21,8 +21,8 @@ use super::{
 };
 use crate::level::Level;
 
-/// A buffer longer than this is freed after the record.
-const KEPT: usize = 64 * 1024;
+/// A buffer as long as this is freed after the record.
+const LONG: usize = 64 * 1024 + 1;
 /// The size of a new buffer.
 const FIRST: usize = 128;
 
@@ -33,6 +33,8 @@ pub struct Scratch {
     places: Interner<StaticPlace>,
     /// The thread's number and name. `None` until a format asks for them.
     thread: Option<ThisThread>,
+    /// From this length on, the memory of a record is freed after it.
+    long: usize,
 }
 
 impl Scratch {
@@ -43,7 +45,13 @@ impl Scratch {
             texts: Interner::new(),
             places: Interner::new(),
             thread: None,
+            long: LONG,
         }
+    }
+
+    /// Creates memory that is not kept after the record.
+    pub(crate) fn for_one_record() -> Self {
+        Self { long: 0, ..Self::new() }
     }
 
     /// Returns the bytes of the record.
@@ -73,10 +81,17 @@ impl Scratch {
         self.buffer.push(record);
     }
 
-    /// Frees the memory that a long record took.
+    /// Returns whether the memory is to be [freed](Self::shrink).
     #[inline]
-    pub(crate) fn shrink(&mut self) {
-        self.buffer.shrink();
+    pub(crate) fn is_long(&self) -> bool {
+        self.buffer.capacity() >= self.long
+    }
+
+    /// Frees the memory that a long record took. Returns whether the rest is kept.
+    #[cold]
+    pub(crate) fn shrink(&mut self) -> bool {
+        self.buffer = Buffer::new();
+        self.long > 0
     }
 
     /// Returns the code of a text whose number the thread knows.
@@ -460,14 +475,6 @@ impl Buffer {
     /// Removes the bytes from `length` on.
     fn truncate(&mut self, length: usize) {
         self.used = self.used.min(length);
-    }
-
-    /// Frees the memory if it is long.
-    #[inline]
-    fn shrink(&mut self) {
-        if self.bytes.capacity() > KEPT {
-            *self = Self::new();
-        }
     }
 
     /// Returns the next `length` bytes if there is room.

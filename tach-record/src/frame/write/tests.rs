@@ -65,11 +65,15 @@ fn bits_are_added_to_a_word_alone() {
 
 #[test]
 fn much_memory_is_given_back() {
-    let mut buffer = Buffer::new();
-    buffer.push(&[1; 10]);
-    buffer.shrink();
-    assert_eq!(buffer.written(), [1; 10]);
-    buffer.push(&vec![1; KEPT]);
-    buffer.shrink();
-    assert_eq!((buffer.written().len(), buffer.bytes.capacity()), (0, 0));
+    for (mut scratch, bytes, is_kept) in [
+        (Scratch::new(), 10, true),
+        (Scratch::new(), LONG - 1, true),
+        (Scratch::new(), LONG, false),
+        (Scratch::for_one_record(), 0, false),
+    ] {
+        scratch.copy_bytes(&vec![1; bytes]);
+        assert_eq!(scratch.is_long(), !is_kept);
+        assert_eq!(scratch.shrink(), bytes > 0);
+        assert_eq!((scratch.written().len(), scratch.buffer.bytes.capacity()), (0, 0));
+    }
 }
