@@ -158,14 +158,16 @@ impl Filters {
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
         // ORDERING: Relaxed: `levels` publishes itself.
         let summary = self.summary.load(Ordering::Relaxed);
-        if level.rank() > summary & !BY_TARGET {
-            return false;
-        }
-        summary & BY_TARGET == 0 || self.enabled_by_target(level, target)
+        // With `BY_TARGET` it is above all levels.
+        level.rank() <= summary
+            && (summary & BY_TARGET == 0 || self.enabled_by_target(summary, level, target))
     }
 
     #[inline(never)]
-    fn enabled_by_target(&self, level: Level, target: &str) -> bool {
+    fn enabled_by_target(&self, summary: u8, level: Level, target: &str) -> bool {
+        if level.rank() > summary & !BY_TARGET {
+            return false;
+        }
         self.levels.load().enabled_by_target(level, target)
             || self.kept.as_ref().is_some_and(|kept| kept.enabled_by_target(level, target))
     }

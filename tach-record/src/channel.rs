@@ -149,9 +149,11 @@ impl Channel {
         }
     }
 
-    /// Adds a record of a thread whose thread-local memory is gone.
+    /// Adds a record of a thread whose thread-local memory is gone, or of a signal handler that
+    /// interrupts a call. The handler waits for no lock, since the call may hold it: a record for
+    /// which there is no room is dropped and counted.
     #[cold]
-    fn push_common(&self, scratch: &mut Scratch) -> bool {
+    fn push_common(&self, scratch: &mut Scratch, is_nested: bool) -> bool {
         if self.is_forked() {
             return self.refuse(scratch.record().written());
         }
@@ -159,25 +161,13 @@ impl Channel {
             scratch.add_thread();
         }
         let record = scratch.record();
-        let mut common = self.common.lock();
-        let is_pushed = common.push(record.written()) || self.push_beyond(&mut common, record);
-        self.wake();
-        is_pushed
-    }
-
-    /// Adds a record of a signal handler that interrupts a call. Waits for no lock, since the
-    /// interrupted call may hold it. Drops and counts a record for which there is no room.
-    #[cold]
-    fn push_nested(&self, scratch: &mut Scratch) -> bool {
-        if self.is_forked() {
-            return self.refuse(scratch.record().written());
-        }
-        if self.wants_thread {
-            scratch.add_thread();
-        }
-        let record = scratch.record();
-        let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
-        if !is_pushed {
+        let is_pushed = if is_nested {
+            self.common.try_lock().is_some_and(|mut common| common.push(record.written()))
+        } else {
+            let mut common = self.common.lock();
+            common.push(record.written()) || self.push_beyond(&mut common, record)
+        };
+        if is_nested && !is_pushed {
             self.queues.dropped();
             self.refuse(record.written());
         }
@@ -253,9 +243,9 @@ mod tests {
         let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
         let _held = channel.common.lock();
         Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
-        assert!(!channel.push_nested(&mut scratch));
+        assert!(!channel.push_common(&mut scratch, true));
         Writer::begin_part(&mut scratch, time, RecordKind::End, context).end();
-        assert!(!channel.push_nested(&mut scratch));
+        assert!(!channel.push_common(&mut scratch, true));
         let signals = &channel.signals;
         assert_eq!((signals.dropped.get(), signals.dropped_spans.get()), (2, 1));
     }
@@ -269,12 +259,12 @@ mod tests {
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
         let mut added = 0;
-        while channel.push_nested(&mut scratch) {
+        while channel.push_common(&mut scratch, true) {
             added += 1;
         }
         assert!(added > 0);
         let held = channel.common.lock();
-        assert!(!channel.push_nested(&mut scratch));
+        assert!(!channel.push_common(&mut scratch, true));
         drop(held);
         // ORDERING: Relaxed: one thread.
         let dropped = file.dropped.load(Ordering::Relaxed);
@@ -293,7 +283,7 @@ mod tests {
             channel.wants_thread = wants_thread;
             let mut scratch = Scratch::new();
             scratch.copy(&start);
-            assert!(channel.push_nested(&mut scratch));
+            assert!(channel.push_common(&mut scratch, true));
             assert_eq!(scratch.written().len() > size_of_val(&start), wants_thread);
         }
     }

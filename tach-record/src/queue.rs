@@ -131,6 +131,11 @@ impl Sender {
     /// Adds a record to the last ring. If there is no room or the record is long, returns `false`.
     #[inline]
     pub fn push(&mut self, record: &[u8]) -> bool {
+        if record.len() < ring::LONG { self.producer.push(record) } else { self.push_long(record) }
+    }
+
+    #[inline(never)]
+    fn push_long(&mut self, record: &[u8]) -> bool {
         record.len() < self.long && self.producer.push(record)
     }
 

@@ -45,13 +45,13 @@ impl Callsites {
     /// Returns the code of a callsite if the thread knows it.
     #[inline]
     fn at_once(&self, callsite: Callsite) -> Option<Code> {
-        self.0.at_once(callsite).and_then(Code::of)
+        self.0.at_once(callsite)
     }
 
     /// Returns the code of a callsite, or `None` if the callsite has no number.
     #[cold]
     fn code(&mut self, callsite: Callsite) -> Option<Code> {
-        self.0.number(numbers()?, callsite).and_then(Code::of)
+        self.0.code(numbers()?, callsite)
     }
 }
 
@@ -306,6 +306,7 @@ impl Parts {
         if let Some(name) = given_name(callsite) {
             to.event_name(name);
         }
+        to.end();
         let record = scratch.written();
         let codes = head(record).unwrap_or_default().map(|word| word >> TEXT_SHIFT << TEXT_SHIFT);
         Self {

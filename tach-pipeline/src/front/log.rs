@@ -11,6 +11,7 @@ use crate::frame::MaybeStatic;
 use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
 use tach_log::Value;
 use tach_log::adapter::{self, Printed, VisitFields};
 
@@ -46,16 +47,16 @@ fn name<'a>(key: &'a Key<'_>) -> MaybeStatic<'a> {
 }
 
 /// Writes fields to a record.
-struct Fields<'a>(Writer<'a>);
+struct Fields<'a, 'b>(&'a mut Writer<'b>);
 
-impl<'kvs> VisitSource<'kvs> for Fields<'_> {
+impl<'kvs> VisitSource<'kvs> for Fields<'_, '_> {
     #[inline]
     fn visit_pair(&mut self, key: Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
         adapter::visit_pair(&key, &value, self)
     }
 }
 
-impl VisitFields for Fields<'_> {
+impl VisitFields for Fields<'_, '_> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn plain(&mut self, key: &Key<'_>, value: Value<'_>) -> fmt::Result {
@@ -79,6 +80,21 @@ impl VisitFields for Fields<'_> {
     }
 }
 
+impl Pipeline {
+    /// Returns the state of the pipeline that logs the record, unless that is disabled.
+    #[inline]
+    fn state_for(&self, record: &Record<'_>) -> Option<&Shared> {
+        let own = &self.handle.own;
+        if own.process.is_current() { Some(own) } else { self.state_in_child(record) }
+    }
+
+    /// The first record in a forked child starts a pipeline there.
+    #[cold]
+    fn state_in_child(&self, record: &Record<'_>) -> Option<&Shared> {
+        self.enabled(record.metadata()).then(|| &**self.shared())
+    }
+}
+
 /// Logs records with their fields. `flush` waits as long as
 /// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets.
 impl Log for Pipeline {
@@ -89,36 +105,26 @@ impl Log for Pipeline {
 
     #[inline]
     fn log(&self, record: &Record<'_>) {
-        let own = &self.handle.own;
-        let shared = if own.process.is_current() {
-            own
-        } else if self.enabled(record.metadata()) {
-            // The first record in a forked child starts a pipeline there.
-            self.shared()
-        } else {
-            return;
-        };
+        let Some(shared) = self.state_for(record) else { return };
         let level = record.level().into();
         if !shared.filters.enabled(level, record.target())
             || !shared.is_within_limit(|| callsite(record))
         {
             return;
         }
-        let target = target(record);
         #[cfg(feature = "tracing")]
-        if matches!(target, MaybeStatic::Borrowed(_)) && super::tracing::is_copy(self, record) {
+        if record.module_path_static().is_none() && super::tracing::is_copy(self, record) {
             return;
         }
         let time = shared.time();
         let mut scratch = current_thread::take_scratch();
-        let mut to = Writer::begin(&mut scratch, time, level, target);
+        let mut to = Writer::begin(&mut scratch, time, level, target(record));
         to.message(*record.args());
-        let start = to.end_so_far();
         let visited = to.guard(|to| record.key_values().visit(&mut Fields(to)).is_ok());
         if visited != Some(true) {
             // A value failed or panicked, and costs its field alone. A source that fails ends the
             // fields.
-            to.remove_from(start);
+            to.remove_fields();
             let _ended = to.guard(|to| adapter::visit_each(record, &mut Fields(to), 0));
         }
         let around = super::write_current_spans::<true>(shared, &mut to);

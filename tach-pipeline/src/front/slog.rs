@@ -89,7 +89,11 @@ fn place(record: &Record<'_>) -> Place<'static> {
 /// written them by halves, and the move would wait for both stores.
 #[expect(clippy::needless_pass_by_value, reason = "in registers nothing waits")]
 #[inline(never)]
-fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_>) -> slog::Result {
+fn serialize(
+    values: BorrowedKV<'_>,
+    record: &Record<'_>,
+    fields: &mut Fields<'_, '_>,
+) -> slog::Result {
     values.serialize(record, fields)
 }
 
@@ -97,7 +101,7 @@ fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_
 /// panics, so such a value ends the list, and a field says so. (A value that panics while it is
 /// printed costs its own field alone.)
 #[inline]
-fn list(to: &mut Writer<'_>, serialize: impl FnOnce(&mut Fields<'_>) -> slog::Result) {
+fn list(to: &mut Writer<'_>, serialize: impl FnOnce(&mut Fields<'_, '_>) -> slog::Result) {
     match to.guard(|to| serialize(&mut Fields { to })) {
         Some(Ok(())) => {}
         Some(Err(_)) => note_lost(to, "<failed>"),
@@ -119,8 +123,8 @@ fn name(key: &Key) -> MaybeStatic<'_> {
     }
 }
 
-struct Fields<'a> {
-    to: Writer<'a>,
+struct Fields<'a, 'b> {
+    to: &'a mut Writer<'b>,
 }
 
 /// Defines methods that write values of one type as values of a wider one.
@@ -136,7 +140,7 @@ macro_rules! emit {
     };
 }
 
-impl Serializer for Fields<'_> {
+impl Serializer for Fields<'_, '_> {
     emit! {
         emit_bool(bool) as Bool;
         emit_u8(u8) as U64;

@@ -96,7 +96,7 @@ impl Shared {
     pub(super) fn in_child(self: &Arc<Self>) -> &Arc<Self> {
         let last = self.last();
         if !last.process.is_current() {
-            current_thread::leave_parents();
+            current_thread::leave_queues();
             last.succession.start(last);
         }
         last.last()

@@ -10,17 +10,12 @@ use super::Channel;
 use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 
-/// How many buffers a thread keeps for nested calls. A call is nested if a value logs while it is
-/// printed.
-const SPARES: usize = 4;
-
 thread_local! {
     /// What each call takes and gives back. Without a destructor, so that no call has to ask
     /// whether it has run: that of `LOCAL` empties the places.
-    static AT_HAND: AtHand = const { AtHand { scratch: Place::EMPTY, lent: Place::EMPTY } };
+    static AT_HAND: AtHand = const { AtHand { scratch: Place::new(), lent: Place::new() } };
     static LOCAL: Local = const {
         Local {
-            spares: RefCell::new(Vec::new()),
             others: RefCell::new(Vec::new()),
             has_queue: Cell::new(false),
             is_silent: Cell::new(false),
@@ -43,11 +38,8 @@ struct AtHand {
 struct Place<T>(Cell<ManuallyDrop<Option<Box<T>>>>);
 
 impl<T> Place<T> {
-    const EMPTY: Self = Self(Cell::new(ManuallyDrop::new(None)));
-
-    #[inline]
-    fn take(&self) -> Option<Box<T>> {
-        self.replace(None)
+    const fn new() -> Self {
+        Self(Cell::new(ManuallyDrop::new(None)))
     }
 
     /// Call if the place is empty: what is there would not be freed.
@@ -63,9 +55,6 @@ impl<T> Place<T> {
 }
 
 struct Local {
-    /// Buffers for nested calls, at most [`SPARES`].
-    #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
-    spares: RefCell<Vec<Box<Scratch>>>,
     /// The queues that are not at hand. Borrowed while the thread waits for a flush or is silent.
     #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
     others: RefCell<Vec<Box<Lent>>>,
@@ -78,7 +67,7 @@ struct Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        let _scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.take());
+        let _scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(None));
         let at_hand = Held::take().0.take();
         self.others.get_mut().drain(..).chain(at_hand).for_each(Lent::end);
     }
@@ -147,11 +136,16 @@ fn queue_number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
 #[expect(clippy::inline_always, reason = "the words are in registers")]
 #[inline(always)]
 pub fn push_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
-    // Copies, so that the words need no place in memory if there is room.
-    let Some(mut lent) = take_queue(channel) else { return push_copy(channel, &{ *record }) };
-    let is_pushed = channel.push_words(&mut lent.sender, record);
-    put_back(lent);
-    is_pushed
+    let is_pushed = take_queue(channel).is_some_and(|mut lent| {
+        let is_pushed = lent.sender.push_words(record);
+        if lent.sender.is_asleep() {
+            channel.wake_for(&mut lent.sender);
+        }
+        put_back(lent);
+        is_pushed
+    });
+    // A copy, so that the words need no place in memory if there is room.
+    is_pushed || push_copy(channel, &{ *record })
 }
 
 #[cold]
@@ -166,7 +160,7 @@ fn push_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
 #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
 fn take_queue(channel: &Arc<Channel>) -> Option<Box<Lent>> {
-    match AT_HAND.try_with(|at_hand| at_hand.lent.take()) {
+    match AT_HAND.try_with(|at_hand| at_hand.lent.replace(None)) {
         Ok(Some(lent)) if lent.address == ptr::from_ref(&**channel).addr() => Some(lent),
         at_hand => another_queue(channel, at_hand.ok().flatten()),
     }
@@ -193,6 +187,8 @@ fn another_queue(channel: &Arc<Channel>, mut at_hand: Option<Box<Lent>>) -> Opti
         if channel.is_forked() {
             return None;
         }
+        // Another channel may get the address of one that is freed here.
+        NUMBER.set((0, 0));
         others.extend(at_hand.take());
         others.retain(|lent| lent.owner.strong_count() > 0);
         let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
@@ -209,9 +205,8 @@ fn another_queue(channel: &Arc<Channel>, mut at_hand: Option<Box<Lent>>) -> Opti
 fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
     match LOCAL.try_with(|local| local.is_silent.get()) {
         Ok(true) => false,
-        Ok(false) => channel.push_nested(scratch),
-        // The thread is ending, and its memory was dropped.
-        Err(_) => channel.push_common(scratch),
+        // If the thread is ending, its memory was dropped.
+        is_silent => channel.push_common(scratch, is_silent.is_ok()),
     }
 }
 
@@ -220,7 +215,7 @@ struct Held(Option<Box<Lent>>);
 
 impl Held {
     fn take() -> Self {
-        Self(AT_HAND.try_with(|at_hand| at_hand.lent.take()).ok().flatten())
+        Self(AT_HAND.try_with(|at_hand| at_hand.lent.replace(None)).ok().flatten())
     }
 }
 
@@ -266,7 +261,7 @@ pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
 
 /// Leaves the thread's queues in the child of a fork, which may have interrupted the writing of a
 /// record: the queues have the records that the parent writes. Frees no memory.
-pub(super) extern "C" fn leave_queues() {
+pub extern "C" fn leave_queues() {
     NUMBER.set((0, 0));
     let mut held = Held::take();
     held.0.iter_mut().for_each(|lent| lent.address = 0);
@@ -277,43 +272,22 @@ pub(super) extern "C" fn leave_queues() {
     });
 }
 
-/// Gives up the thread's queues of the process that this one was forked from, so that no record is
-/// added to them. They keep the records that the parent writes.
-pub fn leave_parents() {
-    let _ending = LOCAL.try_with(|local| {
-        let Ok(mut others) = local.others.try_borrow_mut() else { return };
-        let mut held = Held::take();
-        if held.0.is_none() && local.has_queue.get() {
-            return;
-        }
-        let all = others.drain(..).chain(held.0.take());
-        let (own, parents): (_, Vec<_>) =
-            all.partition(|lent| lent.owner.upgrade().is_some_and(|owner| !owner.is_forked()));
-        parents.into_iter().for_each(Lent::end);
-        *others = own;
-        held.0 = others.pop();
-        local.has_queue.set(held.0.is_some());
-    });
-}
-
 /// Takes the thread's buffer. A value that logs while it is printed finds the buffer taken, and
 /// uses another buffer.
 #[inline]
 pub fn take_scratch() -> Box<Scratch> {
-    let scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.take());
+    let scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(None));
     scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
 
-/// Returns a buffer for the first record of a thread or for a nested call.
+/// Returns a buffer for the first record of a thread or for a nested call: a value that logs while
+/// it is printed.
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[cold]
 fn another_scratch() -> Box<Scratch> {
-    let spare = LOCAL.try_with(|local| Some(local.spares.try_borrow_mut().ok()?.pop()));
-    match spare {
-        Ok(spare) => spare.flatten().unwrap_or_else(|| Box::new(Scratch::new())),
-        // The thread is ending, and would not free what it keeps.
-        Err(_) => Box::new(Scratch::for_one_record()),
-    }
+    // A thread that is ending would not free what it keeps.
+    let is_alive = LOCAL.try_with(|_| ()).is_ok();
+    Box::new(if is_alive { Scratch::new() } else { Scratch::for_one_record() })
 }
 
 /// Returns the thread's buffer, for the next record.
@@ -323,22 +297,8 @@ pub fn give_back(mut scratch: Box<Scratch>) {
     if scratch.is_long() && !scratch.shrink() {
         return;
     }
-    let before = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(Some(scratch)));
-    if let Ok(Some(spare)) = before {
-        keep(spare);
-    }
-}
-
-/// Keeps the buffer of a nested call.
-#[cold]
-fn keep(spare: Box<Scratch>) {
-    let _ending = LOCAL.try_with(|local| {
-        if let Ok(mut spares) = local.spares.try_borrow_mut() {
-            if spares.len() < SPARES {
-                spares.push(spare);
-            }
-        }
-    });
+    // There may be the buffer of a nested call.
+    let _nested = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(Some(scratch)));
 }
 
 impl Channel {
@@ -349,27 +309,6 @@ impl Channel {
         if sender.is_asleep() {
             self.wake_for(sender);
         }
-        is_pushed
-    }
-
-    /// Adds a record of these words to the thread's queue. Returns whether the record was added.
-    #[expect(clippy::inline_always, reason = "the words are in registers")]
-    #[inline(always)]
-    fn push_words<const N: usize>(&self, sender: &mut Sender, record: &[u64; N]) -> bool {
-        // A copy, so that the words need no place in memory if there is room.
-        let is_pushed = sender.push_words(record) || self.push_words_beyond(sender, &{ *record });
-        if sender.is_asleep() {
-            self.wake_for(sender);
-        }
-        is_pushed
-    }
-
-    #[cold]
-    fn push_words_beyond(&self, sender: &mut Sender, record: &[u64]) -> bool {
-        let mut scratch = take_scratch();
-        scratch.copy(record);
-        let is_pushed = self.push_beyond(sender, scratch.record());
-        give_back(scratch);
         is_pushed
     }
 }

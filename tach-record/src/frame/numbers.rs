@@ -21,9 +21,9 @@ static TEXTS: OnceLock<Numbers<&'static str>> = OnceLock::new();
 
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
-/// The number of values for which a thread has room at first, as a power of two. The thread's table
+/// The number of pairs of entries that a thread has at first, as a power of two. The thread's table
 /// of texts takes 96 bytes then, and that of places 192.
-const FIRST_BITS: u32 = 2;
+const FIRST_BITS: u32 = 1;
 
 /// A text that a call passes.
 #[derive(Debug, Clone, Copy)]
@@ -174,25 +174,22 @@ impl<T: Numbered> Numbers<T> {
 
 /// The numbers that a thread knows, by addresses.
 pub struct Interner<T> {
-    /// Empty, or a power of two of entries. Grows when a value finds no entry, so that a thread
-    /// that logs few different values takes little memory.
-    known: Vec<Option<Known<T>>>,
-    /// By how many bits the hash of an address is shifted to give its entry.
+    /// Empty, or a power of two of pairs of entries. Grows when a value finds no entry, so that a
+    /// thread that logs few different values takes little memory.
+    known: Vec<[Option<Known<T>>; 2]>,
+    /// By how many bits the hash of an address is shifted to give its pair.
     shift: u32,
     /// Whether a value got no number because another thread was taking one.
     was_busy: bool,
 }
 
-/// A value and its number.
+/// A value and its code.
 #[derive(Clone, Copy)]
 struct Known<T> {
     value: T,
-    /// With the value's [mark](Numbered::mark). [`REFUSED`] if the value will never get a number.
-    number: u32,
+    /// `None` if the value will never get a number.
+    code: Option<Code>,
 }
-
-/// No table has as many entries.
-const REFUSED: u32 = u32::MAX;
 
 impl<T: Numbered> Interner<T> {
     /// Creates an empty table, which allocates nothing.
@@ -200,15 +197,10 @@ impl<T: Numbered> Interner<T> {
         Self { known: Vec::new(), shift: 0, was_busy: false }
     }
 
-    /// Returns the number of a value, with its mark, if the thread knows it.
+    /// Returns the code of a value if the thread knows it.
     #[inline]
-    pub fn at_once(&self, value: T) -> Option<u32> {
-        let first = self.entry(value);
-        let number = match self.of(first, value) {
-            Some(number) => number,
-            None => self.of(first ^ 1, value)?,
-        };
-        (number != REFUSED).then_some(number)
+    pub fn at_once(&self, value: T) -> Option<Code> {
+        self.remembered(value)?.code
     }
 
     /// Returns whether a value got no number because another thread was taking one, so that it may
@@ -217,111 +209,98 @@ impl<T: Numbered> Interner<T> {
         self.was_busy
     }
 
-    /// Returns the number in an entry if that is one of this value.
+    /// Returns the entry of a value.
     #[inline]
-    fn of(&self, entry: usize, value: T) -> Option<u32> {
-        let known = self.known.get(entry)?.as_ref()?;
-        known.value.is(value).then_some(known.number)
+    fn remembered(&self, value: T) -> Option<&Known<T>> {
+        let [first, second] = self.known.get(self.pair(value))?;
+        match first {
+            Some(known) if known.value.is(value) => Some(known),
+            _ => second.as_ref().filter(|known| known.value.is(value)),
+        }
     }
 
-    /// Returns the number of a value, with its mark. If there is none yet, the value may get a
-    /// number now. Returns `None` if a record must contain the value itself.
-    pub fn number(&mut self, numbers: &Numbers<T>, value: T) -> Option<u32> {
-        let first = self.entry(value);
-        let known = self.of(first, value).or_else(|| self.of(first ^ 1, value));
-        if let Some(number) = known {
-            return (number != REFUSED).then_some(number);
+    /// Returns the code of a value. If there is none yet, the value may get a number now. Returns
+    /// `None` if a record must contain the value itself.
+    pub fn code(&mut self, numbers: &Numbers<T>, value: T) -> Option<Code> {
+        if let Some(known) = self.remembered(value) {
+            return known.code;
         }
-        let vacant = self.vacant(value)?;
-        let given = match numbers.number(value) {
-            Ok(number) => Some(number | value.mark()),
+        while self.vacant(value).is_none() {
+            if !self.grow() {
+                return None;
+            }
+        }
+        let code = match numbers.number(value) {
+            Ok(number) => Code::of(number | value.mark()),
             Err(Unnumbered::Full) => None,
             Err(Unnumbered::Busy) => {
                 self.was_busy = true;
                 return None;
             }
         };
-        self.known[vacant] = Some(Known { value, number: given.unwrap_or(REFUSED) });
-        given
+        *self.vacant(value)? = Some(Known { value, code });
+        code
     }
 
-    /// Returns a free entry for a value. If there is none, enlarges the table.
-    fn vacant(&mut self, value: T) -> Option<usize> {
-        loop {
-            if let Some(entry) = self.vacant_now(value) {
-                return Some(entry);
-            }
-            if !self.grow() {
-                return None;
-            }
-        }
-    }
-
-    /// Returns the value's first or second entry, or `None` if other values hold both.
-    fn vacant_now(&self, value: T) -> Option<usize> {
-        let first = self.entry(value);
-        [first, first ^ 1].into_iter().find(|&at| matches!(self.known.get(at), Some(None)))
+    /// Returns a free entry for a value, or `None` if other values hold both.
+    fn vacant(&mut self, value: T) -> Option<&mut Option<Known<T>>> {
+        let pair = self.pair(value);
+        self.known.get_mut(pair)?.iter_mut().find(|entry| entry.is_none())
     }
 
     /// Doubles the table. If the table has its largest size, returns `false`.
     fn grow(&mut self) -> bool {
         let bits = match self.known.len().checked_ilog2() {
             None => FIRST_BITS,
-            Some(bits) if bits >= T::MOST_BITS => return false,
+            Some(bits) if bits + 1 >= T::MOST_BITS => return false,
             Some(bits) => bits + 1,
         };
-        let known = vec![None; 1 << bits];
+        let known = vec![[None; 2]; 1 << bits];
         let before = mem::replace(&mut self.known, known);
         self.shift = u32::BITS - bits;
-        for known in before.into_iter().flatten() {
+        for known in before.into_iter().flatten().flatten() {
             // There is always a free entry, since each pair of entries becomes two pairs.
-            if let Some(entry) = self.vacant_now(known.value) {
-                self.known[entry] = Some(known);
+            if let Some(entry) = self.vacant(known.value) {
+                *entry = Some(known);
             }
         }
         true
     }
 
-    /// Returns the first entry for a value. The second entry is its neighbor. Uses Fibonacci
-    /// hashing, which spreads addresses that are close to each other, as those of texts are.
+    /// Returns the index of the two entries for a value. Uses Fibonacci hashing, which spreads
+    /// addresses that are close to each other, as those of texts are.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the low bits differ for texts near each other"
     )]
-    fn entry(&self, value: T) -> usize {
+    fn pair(&self, value: T) -> usize {
         ((value.address() as u32).wrapping_mul(0x9E37_79B9) >> self.shift) as usize
     }
 }
 
-/// The number of a callsite, and whether spans of the callsite are [at a boundary](AT_BOUNDARY).
+/// The number of a text, a place or a callsite, and whether spans of the callsite are
+/// [at a boundary](AT_BOUNDARY).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code(NonZeroU32);
 
-/// Marks the code of a callsite whose spans are at the boundary of a service. A head sets the same
-/// bit for each number.
-pub const AT_BOUNDARY: u32 = NUMBER;
+/// Marks the code of a callsite whose spans are at the boundary of a service. No number has the bit.
+pub const AT_BOUNDARY: u32 = 1 << 30;
 
 impl Code {
-    /// Returns the code of a callsite with that number and [mark](Numbered::mark).
+    /// Returns the code of a value with that number and [mark](Numbered::mark).
     #[inline]
     pub const fn of(number: u32) -> Option<Self> {
-        match NonZeroU32::new(number.wrapping_add(1)) {
+        match NonZeroU32::new(NUMBER | number) {
             Some(code) => Some(Self(code)),
             None => None,
         }
     }
 
-    /// Returns the number and the mark.
-    #[inline]
-    const fn marked(self) -> u32 {
-        self.0.get() - 1
-    }
-
-    /// Returns the number of the callsite, without the mark.
+    /// Returns the number, without the mark.
     #[inline]
     pub const fn number(self) -> u32 {
-        self.marked() & !AT_BOUNDARY
+        self.0.get() & !(NUMBER | AT_BOUNDARY)
     }
 
     /// Returns a code as the slot of a span has it: zero for none.
@@ -336,23 +315,17 @@ impl Code {
         NonZeroU32::new(code).map(Self)
     }
 
-    /// Returns the number as a head has it in place of a target.
+    /// Returns the number as records have it in place of a text.
     #[inline]
     pub(super) const fn word(self) -> u64 {
-        code(self.marked())
+        ((self.0.get() & !AT_BOUNDARY) as u64) << TEXT_SHIFT
     }
 
     /// Returns whether the callsite has the field by which a span is at the boundary of a service.
     #[inline]
     pub const fn is_at_boundary(self) -> bool {
-        self.marked() & AT_BOUNDARY != 0
+        self.0.get() & AT_BOUNDARY != 0
     }
-}
-
-/// Returns a number as the code of a text.
-#[inline]
-pub(super) const fn code(number: u32) -> u64 {
-    ((NUMBER | number) as u64) << TEXT_SHIFT
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ fn values_that_fail_or_panic_keep_what_they_wrote() {
     let bytes = encoded(TIME, |writer| {
         writer.message(format_args!("{Panics}"));
         writer.printed_field(MaybeStatic::Static("fails"), format_args!("{Fails}"));
-        let _ended = writer.guard(|mut writer| {
+        let _ended = writer.guard(|writer| {
             writer.field(MaybeStatic::Borrowed("kept"), Value::Null);
             panic!("on purpose");
         });
@@ -232,7 +232,7 @@ proptest! {
 #[test]
 fn a_span_in_one_record_says_when_and_where_it_started() {
     let context = SpanContext { trace: 1 << 100 | 2, span: 3, is_sampled: true };
-    let code = Code::of_slot(5).unwrap();
+    let code = Code::of(5).unwrap();
     let record = SpanRecord { code, context, parent: 4, since: 9_000, age: 7, thread: 8 };
     let time = |is_unix: bool, number| {
         if is_unix {

@@ -8,16 +8,17 @@ mod tracer;
 use core::error::Error;
 use core::fmt;
 use core::panic::AssertUnwindSafe;
-use std::panic;
+use std::{panic, thread};
 
 use tach_log::Value;
 use tach_log::adapter::{Messages, outcome};
 
-use super::numbers::{self, Interner, MaybeStatic, code};
+use super::numbers::{self, Code, Interner, MaybeStatic};
 use super::places::{self, StaticPlace};
 use super::this_thread::ThisThread;
 use super::{
-    CALLSITE, HEAD, KIND_AT, LEVEL_SHIFT, LONGEST, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD,
+    CALLSITE, HEAD, KIND_AT, LEVEL_SHIFT, LONGEST, NUMBER, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX,
+    WORD,
 };
 use crate::level::Level;
 
@@ -70,9 +71,7 @@ impl Scratch {
     #[cold]
     pub(crate) fn copy(&mut self, record: &[u64]) {
         self.buffer.clear();
-        for word in record {
-            self.buffer.push(&word.to_le_bytes());
-        }
+        self.buffer.push_words(record);
     }
 
     /// Copies the bytes of a record.
@@ -97,15 +96,21 @@ impl Scratch {
     /// Returns the code of a text whose number the thread knows.
     #[inline]
     fn at_once(&self, text: &'static str) -> Option<u64> {
-        self.texts.at_once(text).map(code)
+        self.texts.at_once(text).map(Code::word)
     }
 
-    /// Returns the code of a text, or `None` if the text must be copied.
+    /// Returns the code of a text that may get a number now, or `None` if it must be copied.
+    #[cold]
     fn number(&mut self, text: &'static str) -> Option<u64> {
-        if text.len() > LONGEST {
-            return None;
-        }
-        self.texts.number(numbers::texts()?, text).map(code)
+        let texts = numbers::texts().filter(|_| text.len() <= LONGEST)?;
+        self.texts.code(texts, text).map(Code::word)
+    }
+
+    /// Copies a text, and returns its length as a code.
+    #[inline(never)]
+    fn copied(&mut self, text: &str) -> u64 {
+        self.buffer.push_text(text.as_bytes());
+        length(text.len(), TEXT_SHIFT)
     }
 
     /// Returns whether a text or a place may get a number later, since another thread was taking
@@ -117,8 +122,7 @@ impl Scratch {
     /// Returns the code of a place, or `None` if the place has no number.
     #[inline]
     fn place(&mut self, place: StaticPlace) -> Option<u64> {
-        let number = self.places.at_once(place).or_else(|| self.learned_place(place))?;
-        Some(code(number))
+        self.places.at_once(place).or_else(|| self.learned_place(place)).map(Code::word)
     }
 
     /// Adds the thread to the record, if it has the number of a callsite. Call before the record is
@@ -134,25 +138,38 @@ impl Scratch {
     }
 
     #[cold]
-    fn learned_place(&mut self, place: StaticPlace) -> Option<u32> {
-        self.places.number(places::numbers()?, place)
+    fn learned_place(&mut self, place: StaticPlace) -> Option<Code> {
+        self.places.code(places::numbers()?, place)
     }
 }
 
 /// Writes a record into a [`Scratch`].
 pub struct Writer<'a> {
     to: &'a mut Scratch,
+    /// The words of the head, which [`end`](Self::end) writes: registers until then.
+    head: [u64; 3],
 }
+
+/// The words of a head that have the target and the message.
+const TARGET: usize = 0;
+const MESSAGE: usize = 2;
 
 impl<'a> Writer<'a> {
     /// Begins a record. Write the message next, then any fields, and then call
     /// [`end`](Self::end).
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
     pub fn begin(to: &'a mut Scratch, time: Time, level: Level, target: MaybeStatic<'_>) -> Self {
-        to.buffer.clear();
-        let mut writer = Self { to };
-        writer.text(head(time, level), target);
+        let mut writer = Self::of(to, head(time, level));
+        writer.head_text(TARGET, target);
         writer
+    }
+
+    /// Begins a record with this head.
+    #[inline]
+    fn of(to: &'a mut Scratch, head: [u64; 3]) -> Self {
+        to.buffer.used = HEAD;
+        Self { to, head }
     }
 
     /// Writes the message. Formats it only if there are arguments.
@@ -168,30 +185,28 @@ impl<'a> Writer<'a> {
     /// Writes a message that lives as long as the process.
     #[inline]
     pub fn static_message(&mut self, text: &'static str) {
-        match self.to.at_once(text) {
-            Some(code) => self.to.buffer.add(KIND_AT, code),
-            None => self.learned_message(text),
-        }
+        self.head_text(MESSAGE, MaybeStatic::Static(text));
     }
 
     /// Formats a message.
     #[inline]
     pub fn printed_message(&mut self, message: fmt::Arguments<'_>) {
-        let _noted = self.printed(message, KIND_AT, TEXT_SHIFT);
+        let (bytes, _dropped_last) = self.printed(message);
+        self.head[MESSAGE] |= length(bytes, TEXT_SHIFT);
     }
 
-    /// Writes a static message whose number the thread does not know. It may get a number now.
-    #[cold]
-    fn learned_message(&mut self, text: &'static str) {
-        match self.to.number(text) {
-            Some(code) => self.to.buffer.add(KIND_AT, code),
-            None => self.copied_message(text),
-        }
-    }
-
-    fn copied_message(&mut self, text: &str) {
-        self.to.buffer.add(KIND_AT, length(text.len(), TEXT_SHIFT));
-        self.to.buffer.push_text(text.as_bytes());
+    /// Writes the target or the message.
+    #[expect(clippy::inline_always, reason = "the word is known, and in a register")]
+    #[inline(always)]
+    fn head_text(&mut self, word: usize, text: MaybeStatic<'_>) {
+        let code = match text {
+            MaybeStatic::Static(text) => match self.to.at_once(text) {
+                Some(code) => code,
+                None => self.to.number(text).unwrap_or_else(|| self.to.copied(text)),
+            },
+            MaybeStatic::Borrowed(text) => self.to.copied(text),
+        };
+        self.head[word] |= code;
     }
 
     /// Writes a field. If the kind of the value is known at compile time, this is little more than
@@ -227,17 +242,25 @@ impl<'a> Writer<'a> {
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     pub fn printed_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
+        self.printed_as(Tag::Printed, key, value);
+    }
+
+    /// Writes a field of this kind. Returns whether printing succeeded.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn printed_as(&mut self, tag: Tag, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) -> bool {
         let at = self.to.buffer.len();
-        self.text([Tag::Printed as u64], key);
-        let _noted = self.printed(value, at, TAG_BITS);
+        self.text([tag as u64], key);
+        let (bytes, printed) = self.printed(value);
+        self.to.buffer.add(at, length(bytes, TAG_BITS));
+        matches!(printed, Ok(Ok(())))
     }
 
     /// Writes a field whose value prints itself as JSON. If it fails, the field is a text.
     #[cold]
     pub fn nested_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
         let at = self.to.buffer.len();
-        self.text([Tag::Str as u64], key);
-        if self.printed(value, at, TAG_BITS) {
+        if self.printed_as(Tag::Str, key, value) {
             self.to.buffer.add(at, Tag::Json as u64 - Tag::Str as u64);
         }
     }
@@ -245,9 +268,7 @@ impl<'a> Writer<'a> {
     /// Writes an error with its sources.
     #[cold]
     pub fn error_field(&mut self, key: MaybeStatic<'_>, error: &(dyn Error + 'static)) {
-        let at = self.to.buffer.len();
-        self.text([Tag::Error as u64], key);
-        let _noted = self.printed(format_args!("{}", Messages(error)), at, TAG_BITS);
+        self.printed_as(Tag::Error, key, format_args!("{}", Messages(error)));
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
@@ -258,14 +279,14 @@ impl<'a> Writer<'a> {
     /// Sets a flag in the head, such as [`SITE`](super::SITE).
     #[inline]
     pub fn mark(&mut self, flag: u32) {
-        self.to.buffer.add(KIND_AT, u64::from(flag));
+        self.head[MESSAGE] |= u64::from(flag);
     }
 
     /// Runs code of the user that adds fields. If the code panics, the fields stay that it added.
     #[inline]
-    pub fn guard<R>(&mut self, f: impl FnOnce(Writer<'_>) -> R) -> Option<R> {
+    pub fn guard<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         // Each call adds a whole field, so the record is valid wherever `f` panics.
-        panic::catch_unwind(AssertUnwindSafe(|| f(Writer { to: self.to }))).ok()
+        panic::catch_unwind(AssertUnwindSafe(|| f(self))).ok()
     }
 
     /// Returns the end of the record so far.
@@ -274,17 +295,25 @@ impl<'a> Writer<'a> {
         self.to.buffer.len()
     }
 
-    /// Removes the fields that were added since the record's length was `end`.
+    /// Removes the fields.
     #[cold]
-    pub fn remove_from(&mut self, end: usize) {
-        self.to.buffer.truncate(end);
+    pub fn remove_fields(&mut self) {
+        let codes = [TARGET, MESSAGE].map(|word| (self.head[word] >> TEXT_SHIFT) as usize);
+        let texts = codes.into_iter().filter(|code| code & NUMBER as usize == 0);
+        self.to.buffer.truncate(HEAD + texts.map(|it| it.next_multiple_of(WORD)).sum::<usize>());
     }
 
-    /// Ends the record: writes its length.
+    /// Ends the record: writes its head.
     #[inline]
-    pub fn end(self) {
-        let length = length(self.to.buffer.len(), 0);
-        self.to.buffer.add(0, length);
+    pub fn end(&mut self) {
+        let buffer = &mut self.to.buffer;
+        self.head[0] |= length(buffer.len(), 0);
+        if buffer.bytes.is_empty() {
+            buffer.grow_and_push(&[]);
+        }
+        if let Some(first) = buffer.bytes.get_mut(..HEAD) {
+            store(first, self.head);
+        }
     }
 
     /// Writes words, with the code of a text in the upper half of the first word.
@@ -300,7 +329,7 @@ impl<'a> Writer<'a> {
     fn text<const N: usize>(&mut self, mut words: [u64; N], text: MaybeStatic<'_>) {
         let (code, text) = match text {
             MaybeStatic::Static(text) => (self.to.at_once(text), text),
-            MaybeStatic::Borrowed(text) => return self.copied(&mut { words }, text),
+            MaybeStatic::Borrowed(text) => return self.text_after(&{ words }, text, None),
         };
         if let Some(code) = code {
             if let Some(next) = self.to.buffer.next(N * WORD) {
@@ -308,23 +337,23 @@ impl<'a> Writer<'a> {
                 return store(next, words);
             }
         }
-        self.learned(&mut { words }, text, code);
+        self.text_learned(&{ words }, text, code);
     }
 
-    /// Like [`text`](Self::text), for a text that may get a number now, or if the buffer must
-    /// grow.
+    /// Like [`text`](Self::text), for a text that may get a number now, or if the buffer must grow.
     #[cold]
-    fn learned(&mut self, words: &mut [u64], text: &'static str, code: Option<u64>) {
-        match code.or_else(|| self.to.number(text)) {
-            Some(code) => self.words(words, code),
-            None => self.copied(words, text),
-        }
+    fn text_learned(&mut self, words: &[u64], text: &'static str, code: Option<u64>) {
+        let code = code.or_else(|| self.to.number(text));
+        self.text_after(words, text, code);
     }
 
+    /// Like [`text`](Self::text), for a text that is copied, or if the buffer must grow.
     #[inline(never)]
-    fn copied(&mut self, words: &mut [u64], text: &str) {
-        self.words(words, length(text.len(), TEXT_SHIFT));
-        self.to.buffer.push_text(text.as_bytes());
+    fn text_after(&mut self, words: &[u64], text: &str, code: Option<u64>) {
+        let at = self.to.buffer.len();
+        self.to.buffer.push_words(words);
+        let code = code.unwrap_or_else(|| self.to.copied(text));
+        self.to.buffer.add(at, code);
     }
 
     /// Writes words without a text. The code zero stands for an empty text.
@@ -336,35 +365,26 @@ impl<'a> Writer<'a> {
     pub(in crate::frame) fn bare<const N: usize>(&mut self, words: [u64; N]) {
         match self.to.buffer.next(N * WORD) {
             Some(next) => store(next, words),
-            None => self.words(&mut { words }, 0),
+            None => self.to.buffer.push_words(&{ words }),
         }
     }
 
-    /// Writes words, with `code` in the first word.
-    fn words(&mut self, words: &mut [u64], code: u64) {
-        words[0] |= code;
-        for word in words {
-            self.to.buffer.push(&word.to_le_bytes());
-        }
-    }
-
-    /// Prints `value`, and adds the length of the text, shifted left by `shift` bits, to the word
-    /// at `at`. If printing fails or panics, appends a note to the text and returns `false`.
+    /// Prints `value`. Returns the length of the text, and what printing returned: add the length
+    /// before that is dropped, since the payload of a panic may panic too. If printing fails or
+    /// panics, appends a note to the text.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) -> bool {
+    fn printed(&mut self, value: fmt::Arguments<'_>) -> (usize, thread::Result<fmt::Result>) {
         let buffer = &mut self.to.buffer;
         let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
         let printed = panic::catch_unwind(print);
-        let is_whole = matches!(printed, Ok(Ok(())));
-        if !is_whole {
+        if !matches!(printed, Ok(Ok(()))) {
             buffer.push(outcome(&printed).err().unwrap_or_default().as_bytes());
         }
-        // Add the length before the payload of the panic is dropped, since that may panic too.
-        buffer.add(at, length(buffer.len() - start, shift));
+        let bytes = buffer.len() - start;
         buffer.pad();
-        is_whole
+        (bytes, printed)
     }
 }
 
@@ -494,6 +514,12 @@ impl Buffer {
         }
     }
 
+    fn push_words(&mut self, words: &[u64]) {
+        for word in words {
+            self.push(&word.to_le_bytes());
+        }
+    }
+
     /// Writes `text` and pads its last word with zeros.
     #[inline]
     fn push_text(&mut self, text: &[u8]) {
@@ -514,7 +540,8 @@ impl Buffer {
     fn grow_and_push(&mut self, bytes: &[u8]) {
         let end = self.used + bytes.len();
         let room = end.max(2 * self.bytes.len()).max(FIRST).next_multiple_of(WORD);
-        self.bytes.truncate(self.used);
+        // In a new buffer, the head has room now.
+        self.bytes.resize(self.used, 0);
         self.bytes.reserve_exact(room - self.used);
         self.bytes.extend_from_slice(bytes);
         self.bytes.resize(room, 0);

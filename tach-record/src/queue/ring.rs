@@ -11,14 +11,18 @@ use core::ops::Deref;
 use core::slice;
 use std::sync::Arc;
 
+pub(crate) use self::memory::LONG;
 #[cfg(all(test, loom))]
 use self::memory::Word;
-use self::memory::{LINES, LONG, Memory};
+use self::memory::{LINES, Memory};
 // `cargo xtask loom` compiles this file and its folder alone.
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes of a word. All lengths are multiples of it.
 pub(super) const WORD: usize = size_of::<u64>();
+
+/// The words of a record's head, which are set without a loop.
+const HEAD: usize = 3;
 
 /// The number of words before the words of the ring. They hold the two counts.
 const COUNTS: usize = 2 * LINES;
@@ -177,7 +181,7 @@ impl Producer {
         if count > self.free && count > self.look() {
             return false;
         }
-        let (written, words) = self.ring.words.parts();
+        let (written, words) = (self.ring.written(), &*self.ring.words);
         let end = self.at + count;
         self.at = match words.get(self.at..end) {
             Some(words) => {
@@ -190,7 +194,7 @@ impl Producer {
         };
         self.free -= count;
         self.written = self.written.wrapping_add(count);
-        Count(written).set(self.written);
+        written.set(self.written);
         true
     }
 
@@ -202,7 +206,7 @@ impl Producer {
         if N > self.free && N > self.look() {
             return false;
         }
-        let (written, words) = self.ring.words.parts();
+        let (written, words) = (self.ring.written(), &*self.ring.words);
         if let Some(words) = words.get(self.at..self.at + N) {
             for (word, value) in words.iter().zip(record) {
                 word.set(value.to_le_bytes());
@@ -213,7 +217,7 @@ impl Producer {
         }
         self.free -= N;
         self.written = self.written.wrapping_add(N);
-        Count(written).set(self.written);
+        written.set(self.written);
         true
     }
 
@@ -348,6 +352,7 @@ impl Count<'_> {
 /// their own, and an allocation with that alignment would leave gaps among the allocator's blocks.
 struct Words {
     start: *const Word,
+    /// The number of words after the counts.
     count: usize,
     _memory: Memory,
 }
@@ -369,34 +374,27 @@ impl Words {
     ///
     /// There are `count` words, which nothing else accesses.
     unsafe fn of(memory: Memory, count: usize) -> Self {
-        Self { start: memory.start(), count, _memory: memory }
-    }
-
-    /// Returns the words of the counts, and the words of the ring.
-    #[inline]
-    fn all(&self) -> (&[Word], &[Word]) {
-        // SAFETY: the caller of `of` promised that the memory contains `count` words, which nothing
-        // else accesses. It lives as long as `self`.
-        unsafe { slice::from_raw_parts(self.start, self.count) }.split_at(COUNTS)
-    }
-
-    /// Returns the count of words written, and the words.
-    #[inline]
-    fn parts(&self) -> (&AtomicU64, &[Word]) {
-        let (counts, words) = self.all();
-        (&counts[0].0, words)
+        assert!(count >= COUNTS, "a ring has its counts");
+        Self { start: memory.start(), count: count - COUNTS, _memory: memory }
     }
 
     /// Returns the count of words written.
     #[inline]
     fn written(&self) -> &AtomicU64 {
-        &self.all().0[0].0
+        &self.counts()[0].0
     }
 
     /// Returns the count of words read.
     #[inline]
     fn read(&self) -> &AtomicU64 {
-        &self.all().0[LINES].0
+        &self.counts()[LINES].0
+    }
+
+    #[inline]
+    fn counts(&self) -> &[Word; COUNTS] {
+        // SAFETY: the caller of `of` promised that the memory begins with these words, which
+        // nothing else accesses. It lives as long as `self`.
+        unsafe { &*self.start.cast() }
     }
 }
 
@@ -405,7 +403,10 @@ impl Deref for Words {
 
     #[inline]
     fn deref(&self) -> &[Word] {
-        self.all().1
+        let first = self.start.wrapping_add(COUNTS);
+        // SAFETY: the caller of `of` promised that so many words follow the counts, which nothing
+        // else accesses. They live as long as `self`.
+        unsafe { slice::from_raw_parts(first, self.count) }
     }
 }
 
@@ -443,10 +444,22 @@ unsafe fn write(words: &[Word], bytes: &[u8]) {
         // SAFETY: the caller makes the same promise.
         return unsafe { memory::write_long(words, bytes) };
     }
-    for (word, bytes) in words.iter().zip(bytes.chunks_exact(WORD)) {
-        if let Some(bytes) = bytes.first_chunk() {
-            word.set(*bytes);
-        }
+    // SAFETY: so many whole words are there, and an array of bytes needs no alignment.
+    let bytes = unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / WORD) };
+    if let (Some((head, fields)), Some((head_bytes, field_bytes))) =
+        (words.split_first_chunk::<HEAD>(), bytes.split_first_chunk::<HEAD>())
+    {
+        set(head, head_bytes);
+        set(fields, field_bytes);
+    } else {
+        set(words, bytes);
+    }
+}
+
+#[inline]
+fn set(words: &[Word], bytes: &[[u8; WORD]]) {
+    for (word, bytes) in words.iter().zip(bytes) {
+        word.set(*bytes);
     }
 }
 

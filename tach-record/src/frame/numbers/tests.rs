@@ -24,7 +24,8 @@ fn a_text_has_one_number_wherever_it_is() {
     for round in 0..3 {
         for number in 0..8 {
             let text = leaked(number);
-            let given = Interner::new().number(&texts, text).expect("there is room for eight");
+            let code = Interner::new().code(&texts, text).expect("there is room for eight");
+            let given = code.number();
             assert_eq!(texts.get(given), Some(text), "round {round}");
             assert_eq!(*found.entry(text).or_insert(given), given, "round {round}");
         }
@@ -40,8 +41,8 @@ fn a_text_is_not_taken_for_its_beginning() {
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6], text, &text[..6]] {
-        let given = interner.number(&texts, text).expect("there is room for two");
-        assert_eq!(texts.get(given), Some(text));
+        let given = interner.code(&texts, text).expect("there is room for two");
+        assert_eq!(texts.get(given.number()), Some(text));
         assert_eq!(interner.at_once(text), Some(given));
     }
 }
@@ -60,10 +61,12 @@ fn texts_beyond_those_that_have_room_have_no_number() {
     for (text, given) in all.into_iter().zip(given) {
         let mut interner = Interner::new();
         for _ in 0..2 {
-            assert_eq!(interner.number(&texts, text), given.as_ref().ok().copied(), "{text}");
+            let code = interner.code(&texts, text).map(Code::number);
+            assert_eq!(code, given.as_ref().ok().copied(), "{text}");
         }
-        assert_eq!(interner.at_once(text), given.as_ref().ok().copied(), "{text}");
-        let entries = interner.known.iter().flatten().count();
+        let code = interner.at_once(text).map(Code::number);
+        assert_eq!(code, given.as_ref().ok().copied(), "{text}");
+        let entries = interner.known.iter().flatten().flatten().count();
         assert_eq!(entries, 1, "{text} is remembered once, also if it is refused");
         match given {
             Ok(number) => assert_eq!(texts.get(number), Some(text)),
@@ -79,14 +82,14 @@ fn two_texts_for_one_entry_do_not_enlarge_the_table() {
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6]] {
-        let given = interner.number(&texts, text);
+        let given = interner.code(&texts, text);
         assert!(given.is_some());
         assert_eq!(interner.at_once(text), given);
     }
     assert_eq!(interner.known.len(), 1 << FIRST_BITS);
     // A third text enlarges the table up to its largest size.
-    assert_eq!(interner.number(&texts, &text[..5]), None);
-    assert_eq!(interner.known.len(), 1 << TEXTS_BITS);
+    assert_eq!(interner.code(&texts, &text[..5]), None);
+    assert_eq!(interner.known.as_flattened().len(), 1 << TEXTS_BITS);
 }
 
 /// An entry and its neighbor hold two texts. Further texts are copied, and the two texts stay.
@@ -95,11 +98,11 @@ fn what_a_thread_knows_stays() {
     let texts = table(4096);
     let mut interner = Interner::new();
     let all: Vec<_> = (0..1000).map(leaked).collect();
-    let given: Vec<_> = all.iter().map(|&text| interner.number(&texts, text)).collect();
+    let given: Vec<_> = all.iter().map(|&text| interner.code(&texts, text)).collect();
     let known = given.iter().flatten().count();
     assert!((1 << TEXTS_BITS >> 1..=1 << TEXTS_BITS).contains(&known), "{known} are known");
     for (text, given) in all.into_iter().zip(given) {
-        assert_eq!(interner.number(&texts, text), given, "{text}");
+        assert_eq!(interner.code(&texts, text), given, "{text}");
         assert_eq!(interner.at_once(text), given, "{text}");
     }
 }
@@ -111,10 +114,10 @@ fn nobody_waits_while_an_entry_is_taken() {
     let text = leaked(1);
     let held = texts.taking.lock().unwrap();
     assert!(!interner.was_busy);
-    assert_eq!(interner.number(&texts, text), None);
+    assert_eq!(interner.code(&texts, text), None);
     assert!(interner.was_busy);
     drop(held);
-    assert!(interner.number(&texts, text).is_some());
+    assert!(interner.code(&texts, text).is_some());
 }
 
 /// Each thread begins with a different text, so that the threads compete for entries.
@@ -167,10 +170,10 @@ fn places_have_numbers_of_their_own() {
     assert_eq!(HashSet::from(given).len(), 4);
     for (place, number) in places.into_iter().zip(given) {
         assert_eq!(numbers.get(number), Some(place));
-        let known = interner.number(&numbers, place);
-        assert!(known.is_none_or(|known| known == number));
+        let known = interner.code(&numbers, place);
+        assert!(known.is_none_or(|known| known.number() == number));
         assert_eq!(interner.at_once(place), known);
     }
     let elsewhere = StaticPlace { file: leaked(1), module: leaked(2), line: 7 };
-    assert_eq!(Interner::new().number(&numbers, elsewhere), Some(given[0]));
+    assert_eq!(Interner::new().code(&numbers, elsewhere).map(Code::number), Some(given[0]));
 }

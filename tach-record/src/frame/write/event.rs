@@ -1,6 +1,6 @@
 //! Writes the spans around an event, lines, and names of events.
 
-use super::Writer;
+use super::{MESSAGE, Writer};
 use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
 use crate::frame::{EVENT_NAME, LINE, NAMELESS, SPANS, TAG_BITS, Tag};
@@ -9,13 +9,13 @@ impl<'a> Writer<'a> {
     /// Writes a message that was already formatted.
     #[inline]
     pub fn message_text(&mut self, message: &str) {
-        self.copied_message(message);
+        self.head_text(MESSAGE, MaybeStatic::Borrowed(message));
     }
 
     /// Begins fields without a record. [`fields`](Self::fields) adds them to later records.
     pub fn of_fields(to: &'a mut Scratch) -> Self {
         to.buffer.clear();
-        Self { to }
+        Self { to, head: [0; 3] }
     }
 
     /// Begins the fields of a span around the event. Call for the outermost span first, after the
@@ -43,7 +43,7 @@ impl<'a> Writer<'a> {
     /// Writes a formatted line in place of a message and fields.
     pub fn line(&mut self, line: &str) {
         self.mark(LINE);
-        self.copied_message(line);
+        self.message_text(line);
     }
 
     /// Writes the name that the program gives the event. Call after [`site`](Self::site).

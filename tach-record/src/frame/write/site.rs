@@ -45,7 +45,7 @@ impl Wanted {
     /// Returns whether the place or the thread is wanted.
     #[inline]
     pub const fn is_any(self) -> bool {
-        self.place || self.thread
+        self.place | self.thread
     }
 
     /// Returns whether the ids of open spans are needed.

@@ -6,8 +6,8 @@ use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
 use crate::frame::linked::Linked;
 use crate::frame::numbers::Code;
-use crate::frame::write::{Writer, head, length};
-use crate::frame::{AGAIN, CALLSITE, KIND_AT, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED, WORD};
+use crate::frame::write::{MESSAGE, TARGET, Writer, head, length};
+use crate::frame::{AGAIN, CALLSITE, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED, WORD};
 use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -32,7 +32,7 @@ impl<'a> Writer<'a> {
     /// Makes a record that so far has a target and a message the start of a span.
     #[inline]
     pub(super) fn into_start(mut self, context: &SpanContext, parent: u64) -> Self {
-        self.to.buffer.add(KIND_AT, (RecordKind::Start as u64) << RECORD_SHIFT);
+        self.mark((RecordKind::Start as u32) << RECORD_SHIFT);
         let [low, high] = context.trace_halves();
         self.bare([low, high, context.span, parent]);
         self
@@ -48,27 +48,24 @@ impl<'a> Writer<'a> {
         context: &SpanContext,
         parent: u64,
     ) -> Self {
-        to.buffer.clear();
-        let mut writer = Self { to };
-        writer.bare(start_so_far(time, level, code, context, parent));
+        let [no_length, time, kind, ids @ ..] = start_so_far(time, level, code, context, parent);
+        let mut writer = Self::of(to, [no_length, time, kind]);
+        writer.bare(ids);
         writer
     }
 
     /// Like [`begin`](Self::begin), with the code of the callsite.
     #[inline]
     pub fn begin_event_at(to: &'a mut Scratch, time: Time, level: Level, code: Code) -> Self {
-        to.buffer.clear();
-        let mut writer = Self { to };
         let [no_length, time, kind] = head(time, level);
-        writer.bare([no_length | code.word(), time, kind | u64::from(CALLSITE)]);
-        writer
+        Self::of(to, [no_length | code.word(), time, kind | u64::from(CALLSITE)])
     }
 
     /// Returns whether the record has no number of a callsite, so that its place and its thread are
     /// to be written.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        !self.to.buffer.has(KIND_AT, u64::from(CALLSITE))
+        self.head[MESSAGE] & u64::from(CALLSITE) == 0
     }
 
     /// Marks the span as not sampled.
@@ -89,9 +86,9 @@ impl<'a> Writer<'a> {
         part: RecordKind,
         context: SpanContext,
     ) -> Self {
-        to.buffer.clear();
-        let mut writer = Self { to };
-        writer.bare(part_so_far(time, part, &context));
+        let [no_length, time, kind, ids @ ..] = part_so_far(time, part, &context);
+        let mut writer = Self::of(to, [no_length, time, kind]);
+        writer.bare(ids);
         writer
     }
 
@@ -112,12 +109,9 @@ impl<'a> Writer<'a> {
         target: &str,
         message: &str,
     ) -> Self {
-        to.buffer.clear();
-        let mut writer = Self { to };
-        writer.copied(&mut [0, time, kind.into()], target);
-        if !message.is_empty() {
-            writer.copied_message(message);
-        }
+        let mut writer = Self::of(to, [0, time, kind.into()]);
+        writer.head_text(TARGET, MaybeStatic::Borrowed(target));
+        writer.message_text(message);
         writer
     }
 
@@ -181,9 +175,9 @@ impl SpanRecord {
     /// Writes the record of a span with these fields.
     #[inline]
     pub fn write(&self, to: &mut Scratch, end: Time, fields: &[u8]) {
-        to.buffer.clear();
-        let mut writer = Writer { to };
-        writer.bare(self.so_far(end));
+        let [no_length, end, kind, rest @ ..] = self.so_far(end);
+        let mut writer = Writer::of(to, [no_length, end, kind]);
+        writer.bare(rest);
         writer.fields(fields);
         writer.end();
     }

@@ -2,9 +2,9 @@
 
 use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
-use crate::frame::write::Writer;
-use crate::frame::{KIND_AT, SITE, Time};
+use crate::frame::write::{MESSAGE, Writer};
 use crate::frame::{RECORD_SHIFT, RecordKind};
+use crate::frame::{SITE, Time};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
@@ -19,10 +19,7 @@ impl<'a> Writer<'a> {
         parent: u64,
     ) -> Self {
         let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(target));
-        match name {
-            MaybeStatic::Static(name) => writer.static_message(name),
-            MaybeStatic::Borrowed(name) => writer.copied_message(name),
-        }
+        writer.head_text(MESSAGE, name);
         writer.into_start(context, parent)
     }
 
@@ -30,8 +27,8 @@ impl<'a> Writer<'a> {
     /// [the span](Self::around).
     pub fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {
         let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
-        writer.to.buffer.add(KIND_AT, (RecordKind::Added as u64) << RECORD_SHIFT);
-        writer.copied_message(name);
+        writer.mark((RecordKind::Added as u32) << RECORD_SHIFT);
+        writer.message_text(name);
         writer
     }
 

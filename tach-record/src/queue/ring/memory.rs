@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// From this length on, all bytes are copied at once. The words of a shorter record were just
 /// stored one by one, and a load of several words would wait until these stores have reached the
 /// cache.
-pub(super) const LONG: usize = 512;
+pub(crate) const LONG: usize = 512;
 
 pub(super) struct Memory {
     start: *const Word,

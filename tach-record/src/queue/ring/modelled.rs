@@ -8,7 +8,7 @@ use crate::sync::atomic::AtomicU64;
 
 pub(super) const LINES: usize = 1;
 /// Each record is written at once.
-pub(super) const LONG: usize = 1;
+pub(crate) const LONG: usize = 1;
 
 pub(super) struct Word(pub(super) AtomicU64, UnsafeCell<()>);
 

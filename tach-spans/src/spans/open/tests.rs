@@ -49,7 +49,7 @@ impl Machine {
 
     /// Adds a span that comes as one record.
     fn one_record(&mut self, span: u64, since: Time, end: Time, wall_ns: u64) {
-        let code = Code::of_slot(1).unwrap();
+        let code = Code::of(1).unwrap();
         let (context, since) = (context(span), since.number());
         let record = frame::SpanRecord { code, context, parent: 9, since, age: 0, thread: 4 };
         let record = record.words(end).map(u64::to_le_bytes).concat();
