@@ -24,6 +24,7 @@ use crate::miri;
 use crate::moved;
 use crate::otel;
 use crate::peers;
+use crate::prices;
 use crate::readers;
 use crate::readme;
 use crate::release::{api, dependencies, features, lower_bounds, packages};
@@ -148,6 +149,9 @@ pub(crate) const STEPS: &[Step] = &[
         |_| moved::check(&[]),
     ),
     Step("ways", "count the files and functions that calls pass", Tier::Full, |_| ways::check()),
+    Step("prices", "count the instructions of the guide's own lines", Tier::Full, |_| {
+        prices::check(false)
+    }),
     Step("order", "compare instants of two threads, in real time", Tier::Full, |_| order()),
     Step("kills", "kill processes that log, and a thousand in a row", Tier::Full, |_| kills()),
     Step("fuzz", "build each fuzz target, and run it for a minute", Tier::Full, |_| fuzz::check()),

@@ -28,7 +28,7 @@
 //!   it includes.
 #![expect(clippy::print_stdout, reason = "the counts are the task's output")]
 
-mod allowed;
+pub(crate) mod allowed;
 mod condition;
 mod count;
 mod imports;

@@ -18,6 +18,7 @@ mod moved;
 mod mutants;
 mod otel;
 mod peers;
+mod prices;
 mod readers;
 mod readme;
 mod release;
@@ -54,6 +55,11 @@ const TASKS: &[Task] = &[
         "limits [--write]",
         "compare the packages' size with limits.toml, or lower the limits to it",
         |rest| limits::check(is_write(rest)?),
+    ),
+    Task(
+        "prices [--write]",
+        "count the instructions of the guide's own lines, or write their limits",
+        |rest| prices::check(is_write(rest)?),
     ),
     Task("msrv", "check the published packages with the oldest Rust that they support", |_| {
         release::msrv::check()

@@ -11,7 +11,7 @@ use prost::Message as _;
 
 use crate::in_bursts;
 use crate::programs::{Program, program};
-use crate::ways::{WAYS, install};
+use crate::ways::{ENDPOINT, WAYS, install};
 
 /// The first arguments of processes that callgrind runs.
 pub(crate) const COUNT: &str = "count";
@@ -77,6 +77,9 @@ fn under_callgrind(functions: Option<&str>, arguments: &[&str]) -> Counted {
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     valgrind.args(functions.map(|functions| format!("--toggle-collect={functions}")));
     valgrind.arg(env::current_exe().expect("this program has a path")).args(arguments);
+    if let Some(endpoint) = arguments.last() {
+        valgrind.env(ENDPOINT, endpoint);
+    }
     let output = valgrind.stdin(Stdio::null()).output().expect("valgrind is installed");
     let report = String::from_utf8_lossy(&output.stderr);
     let count = report.lines().find_map(|line| line.split_once("Collected : "));
@@ -123,8 +126,9 @@ pub(crate) fn count_all(way: &str, times: &str, endpoint: &str) {
 /// of the spans and of the bytes.
 pub(crate) fn encode() {
     let (endpoint, received) = serve();
-    let end = install("tach", &endpoint);
-    (0..TIMES).for_each(program("tach").unit);
+    let way = "tach, spans alone";
+    let end = install(way, &endpoint);
+    (0..TIMES).for_each(program(way).unit);
     end();
     let bodies: Vec<_> = received.try_iter().map(|(_, body)| body).collect();
     let messages: Vec<ExportTraceServiceRequest> = bodies.iter().map(|body| decode(body)).collect();

@@ -2,7 +2,7 @@
 //!
 //! A unit is a root span with three attributes, an event with one, and a child span, each entered
 //! and closed. A request has 12 spans: the root, a handler within it, and ten queries within that,
-//! each with two attributes, and after every other query an event. Each measurement is a process of
+//! each with two attributes, and three events. Each measurement is a process of
 //! its own, and so is the server that receives the spans. The table shows the medians of all
 //! rounds, and how many spans of the flood arrived: as a share, and a second until the last one was
 //! exported.
@@ -34,7 +34,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::instructions::{COUNT, COUNT_ALL, ENCODE};
 use self::programs::{Program, program};
-use self::ways::{WAYS, install};
+use self::ways::{ENDPOINT, WAYS, install};
 
 const WHATS: [&str; 9] = [
     "p50 ns",
@@ -93,7 +93,10 @@ fn times(arguments: &Arguments) -> Table {
     let arrived = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&arrived);
     thread::spawn(move || {
-        for (_, body) in requests {
+        for (path, body) in requests {
+            if path != "/v1/traces" {
+                continue;
+            }
             let request: ExportTraceServiceRequest = decode(&body);
             let scopes = request.resource_spans.iter().flat_map(|spans| &spans.scope_spans);
             let count: usize = scopes.map(|scope| scope.spans.len()).sum();
@@ -146,7 +149,8 @@ fn wait_for_the_last(arrived: &AtomicU64) {
 /// Returns what [`measured`] returns in another process.
 fn in_a_process(way: &str, what: &str, endpoint: &str) -> [f64; 2] {
     let mut command = Command::new(env::current_exe().expect("this program has a path"));
-    let output = command.args([MEASURE, way, what, endpoint]).stderr(Stdio::null()).output();
+    command.args([MEASURE, way, what, endpoint]).env(ENDPOINT, endpoint);
+    let output = command.stderr(Stdio::null()).output();
     let output = output.expect("this program runs");
     let printed = String::from_utf8_lossy(&output.stdout);
     let figures: Vec<_> = printed.split_whitespace().map(str::parse).collect();

@@ -1,20 +1,21 @@
 //! What the programs do that are measured: the same spans by tracing and by fastrace.
 
 use std::any::Any;
-use std::hint::black_box;
 use std::time::Duration;
 use std::{fs, thread};
 
+/// The spans of which `cargo xtask prices` counts the instructions.
+#[path = "../../../../xtask/prices/src/spans.rs"]
+mod spans;
+
 const OPEN: usize = 100_000;
-/// The queries of a request.
-const QUERIES: usize = 10;
 
 /// A program as the way has it.
 #[derive(Clone, Copy)]
 pub(crate) struct Program {
     /// A root span with three attributes, an event with one, and a child span.
     pub(crate) unit: fn(usize),
-    /// Twelve spans and five events.
+    /// Twelve spans and three events.
     pub(crate) request: fn(usize),
     /// Returns the bytes of an open root span, without its handle.
     pub(crate) open: fn() -> f64,
@@ -36,43 +37,17 @@ pub(crate) fn program(way: &str) -> Program {
 }
 
 const WITH_TRACING: Program = Program {
-    plain,
-    child: |_| drop(black_box(tracing::info_span!("query").entered())),
+    plain: spans::root,
+    child: spans::child,
     enter: || Box::new(tracing::info_span!(parent: None, "request").entered()),
-    unit,
-    request,
+    unit: spans::unit,
+    request: spans::request,
     open: || {
         bytes_of_open(
             |number| tracing::info_span!(parent: None, "open", method = "GET", number, path = "/users"),
         )
     },
 };
-
-fn plain(_: usize) {
-    drop(black_box(tracing::info_span!(parent: None, "request").entered()));
-}
-
-fn unit(number: usize) {
-    let root = tracing::info_span!("request", method = "GET", number, path = "/users").entered();
-    tracing::info!(bytes = 512, "read");
-    let child = tracing::info_span!("query").entered();
-    drop(black_box(child));
-    drop(black_box(root));
-}
-
-fn request(number: usize) {
-    let root = tracing::info_span!("request", method = "GET", number, path = "/users").entered();
-    let handler = tracing::info_span!("handler", route = "/users", user = 7).entered();
-    for query in 0..QUERIES {
-        let span = tracing::info_span!("query", table = "users", query).entered();
-        drop(black_box(span));
-        if query % 2 == 0 {
-            tracing::info!(rows = 3, "read");
-        }
-    }
-    drop(black_box(handler));
-    drop(black_box(root));
-}
 
 /// The same spans by fastrace, whose attributes are texts.
 mod with_fastrace {
@@ -81,7 +56,8 @@ mod with_fastrace {
 
     use fastrace::prelude::{Event, LocalSpan, Span, SpanContext};
 
-    use super::{Program, QUERIES, bytes_of_open};
+    use super::spans::{BETWEEN_EVENTS, QUERIES};
+    use super::{Program, bytes_of_open};
 
     pub(super) const SAMPLED: Program = Program {
         plain: |_| plain(true),
@@ -147,7 +123,7 @@ mod with_fastrace {
             let span = LocalSpan::enter_with_local_parent("query")
                 .with_properties(|| [("table", "users".to_owned()), ("query", query.to_string())]);
             drop(black_box(span));
-            if query % 2 == 0 {
+            if query % BETWEEN_EVENTS == 0 {
                 let event = Event::new("read").with_property(|| ("rows", 3.to_string()));
                 LocalSpan::add_event(event);
             }

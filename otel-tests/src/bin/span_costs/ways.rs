@@ -15,17 +15,19 @@ use tach_pipeline::{
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The names. `tach` is the pipeline as the subscriber, as `init` installs it, and `tach, a layer`
-/// is the pipeline as a layer of a `Registry`.
-pub(crate) const WAYS: [&str; 13] = [
-    "registry",
+/// The names. `tach` is the pipeline of the page of a service, and the next ones are the same with
+/// something more; others are named by what they leave out. `tach, a layer` is the pipeline as a
+/// layer of a `Registry`.
+pub(crate) const WAYS: [&str; 14] = [
     "tach",
+    "registry",
+    "tach, unsampled",
     "tach, a layer",
     "tach, tail",
     "tach, recorder",
-    "tach, unsampled",
-    "tach, durations",
-    "tach, unsampled, durations",
+    "tach, without records",
+    "tach, spans alone",
+    "tach, spans alone, unsampled",
     "tracing-opentelemetry",
     "leanest",
     "default, unsampled",
@@ -36,6 +38,9 @@ pub(crate) const WAYS: [&str; 13] = [
 /// The time after which the tail keeps a trace as slow: longer than any here.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// The variable of the collector, which each process that installs a way needs.
+pub(crate) const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 /// Ends the telemetry of a way.
 pub(crate) type End = Box<dyn FnOnce()>;
 
@@ -43,26 +48,23 @@ pub(crate) type End = Box<dyn FnOnce()>;
 pub(crate) fn install(way: &str, endpoint: &str) -> End {
     match way {
         "tach, a layer" => {
-            let guard = pipeline(endpoint).build().unwrap();
+            let guard = recommended().build().unwrap();
             tracing_subscriber::registry().with(guard.pipeline().clone()).init();
             Box::new(move || guard.pipeline().flush(Duration::from_secs(60)).unwrap())
         }
-        "tach"
-        | "tach, tail"
-        | "tach, recorder"
-        | "tach, unsampled"
-        | "tach, durations"
-        | "tach, unsampled, durations" => {
-            let builder = pipeline(endpoint);
+        _ if way.starts_with("tach") => {
+            let builder = match way {
+                "tach, without records" => only([Signal::Traces, Signal::Metrics], endpoint),
+                "tach, spans alone" | "tach, spans alone, unsampled" => {
+                    only([Signal::Traces], endpoint)
+                }
+                _ => recommended(),
+            };
             let builder = match way {
                 // No span is slow, and all are kept: the tail's whole work.
                 "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(SLOW)),
                 "tach, recorder" => builder.flight_recorder(FlightRecorder::new()),
-                "tach, unsampled" => builder.sampling(Sampling::ratio(0.0)),
-                "tach, durations" => builder.durations(Durations::new()),
-                "tach, unsampled, durations" => {
-                    builder.durations(Durations::new()).sampling(Sampling::ratio(0.0))
-                }
+                _ if way.ends_with("unsampled") => builder.sampling(Sampling::ratio(0.0)),
                 _ => builder,
             };
             let pipeline = builder.init().unwrap();
@@ -105,9 +107,18 @@ pub(crate) fn install(way: &str, endpoint: &str) -> End {
     }
 }
 
-fn pipeline(endpoint: &str) -> Builder {
-    let otlp = Otlp::new().endpoint(endpoint);
-    Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces])))
+/// The pipeline of the page of a service: a test of xtask compares them. [`ENDPOINT`] names the
+/// collector.
+fn recommended() -> Builder {
+    Pipeline::builder()
+        .sink(Sink::otlp(Otlp::from_env()))
+        .sink(Sink::stderr().filter("warn"))
+        .durations(Durations::new().attribute("http.route"))
+        .filter_from_env("RUST_LOG")
+}
+
+fn only<const N: usize>(signals: [Signal; N], endpoint: &str) -> Builder {
+    Pipeline::builder().sink(Sink::otlp(Otlp::new().endpoint(endpoint).signals(signals)))
 }
 
 fn exporter(endpoint: &str) -> SpanExporter {
