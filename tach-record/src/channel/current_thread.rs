@@ -13,7 +13,7 @@ use crate::queue::Sender;
 thread_local! {
     /// What each call takes and gives back. Without a destructor, so that no call has to ask
     /// whether it has run: that of `LOCAL` empties the places.
-    static AT_HAND: AtHand = const { AtHand { scratch: Place::new(), lent: Place::new() } };
+    static AT_HAND: AtHand = const { AtHand { scratch: Place::new(), nested: Place::new(), lent: Place::new() } };
     static LOCAL: Local = const {
         Local {
             others: RefCell::new(Vec::new()),
@@ -29,6 +29,8 @@ thread_local! {
 struct AtHand {
     /// The buffer for the next record.
     scratch: Place<Scratch>,
+    /// The buffer for a nested call: a value that logs while it is printed.
+    nested: Place<Scratch>,
     /// The queue that the thread used last. Taken while a record is pushed, and while the thread
     /// waits for a flush. No code of the user runs then, except a signal handler.
     lent: Place<Lent>,
@@ -67,7 +69,9 @@ struct Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        let _scratch = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(None));
+        let buffers =
+            |at_hand: &AtHand| [&at_hand.scratch, &at_hand.nested].map(|it| it.replace(None));
+        let _buffers = AT_HAND.try_with(buffers);
         let at_hand = Held::take().0.take();
         self.others.get_mut().drain(..).chain(at_hand).for_each(Lent::end);
     }
@@ -280,14 +284,15 @@ pub fn take_scratch() -> Box<Scratch> {
     scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
 
-/// Returns a buffer for the first record of a thread or for a nested call: a value that logs while
-/// it is printed.
+/// Returns a buffer for the first record of a thread or for a nested call.
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[cold]
 fn another_scratch() -> Box<Scratch> {
     // A thread that is ending would not free what it keeps.
-    let is_alive = LOCAL.try_with(|_| ()).is_ok();
-    Box::new(if is_alive { Scratch::new() } else { Scratch::for_one_record() })
+    match LOCAL.try_with(|_| AT_HAND.with(|at_hand| at_hand.nested.replace(None))) {
+        Ok(spare) => spare.unwrap_or_else(|| Box::new(Scratch::new())),
+        Err(_) => Box::new(Scratch::for_one_record()),
+    }
 }
 
 /// Returns the thread's buffer, for the next record.
@@ -297,8 +302,15 @@ pub fn give_back(mut scratch: Box<Scratch>) {
     if scratch.is_long() && !scratch.shrink() {
         return;
     }
-    // There may be the buffer of a nested call.
-    let _nested = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(Some(scratch)));
+    let before = AT_HAND.try_with(|at_hand| at_hand.scratch.replace(Some(scratch)));
+    if let Ok(Some(nested)) = before {
+        keep(nested);
+    }
+}
+
+#[cold]
+fn keep(nested: Box<Scratch>) {
+    let _one_more = AT_HAND.try_with(|at_hand| at_hand.nested.replace(Some(nested)));
 }
 
 impl Channel {
