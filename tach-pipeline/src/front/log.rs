@@ -122,8 +122,8 @@ impl Log for Pipeline {
         to.message(*record.args());
         let visited = to.guard(|to| record.key_values().visit(&mut Fields(to)).is_ok());
         if visited != Some(true) {
-            // A value failed or panicked, and costs its field alone. A source that fails ends the
-            // fields.
+            // A value failed or panicked. Write the fields one by one, so that only its own field
+            // is lost. If the source itself fails, the remaining fields are lost.
             to.remove_fields();
             let _ended = to.guard(|to| adapter::visit_each(record, &mut Fields(to), 0));
         }

@@ -148,7 +148,7 @@ pub fn push_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> 
         put_back(lent);
         is_pushed
     });
-    // A copy, so that the words need no place in memory if there is room.
+    // Pass a copy: a reference to `record` would force its words into memory if there is room, too.
     is_pushed || push_copy(channel, &{ *record })
 }
 
@@ -259,7 +259,7 @@ pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
         }
         Some(wait.take()?())
     });
-    // A thread that is ending has no memory to mark.
+    // An ending thread has no thread-local to mark, so call `wait` without it.
     waited.unwrap_or_else(|_| Some(wait.take()?()))
 }
 

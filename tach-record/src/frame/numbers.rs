@@ -144,8 +144,8 @@ impl<T: Numbered> Numbers<T> {
             let entry = &self.entries[at];
             let mut there = entry.value.get();
             if there.is_none() {
-                // Another thread may take the entry before the lock is held. Then its value stays
-                // there.
+                // If another thread takes the entry before this one has the lock, that thread's
+                // value stays there.
                 if taking.is_none() {
                     taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
                 }
@@ -162,7 +162,8 @@ impl<T: Numbered> Numbers<T> {
     /// Notes that a thread will know a number.
     fn known(&self, number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
         if !self.is_kept.is_set() {
-            // Either the first reader finds this value, or this thread finds the reader.
+            // Set the notice before looking again: then either the first reader finds this value,
+            // or this thread finds the reader.
             is_known.set();
             if !self.is_kept.is_set() {
                 return Ok(());
@@ -259,7 +260,8 @@ impl<T: Numbered> Interner<T> {
         let before = mem::replace(&mut self.known, known);
         self.shift = u32::BITS - bits;
         for known in before.into_iter().flatten().flatten() {
-            // There is always a free entry, since each pair of entries becomes two pairs.
+            // There is always a free entry: the table has doubled, so each pair of entries has
+            // become two pairs.
             if let Some(entry) = self.vacant(known.value) {
                 *entry = Some(known);
             }
