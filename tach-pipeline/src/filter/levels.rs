@@ -294,7 +294,7 @@ mod tests {
             ("app=6", "'6'"),
             ("a=b=c", "'a=b=c'"),
             ("warning", "\"warn\""),
-            ("app=info, inof", "\"info\""),
+            ("app=info, err", "\"error\""),
             ("ALL", "\"trace\""),
             ("none", "\"none=trace\""),
             (" , ", "empty"),

@@ -43,7 +43,7 @@ fn a_word_that_was_meant_as_a_level_is_an_error() {
         assert!(fault.is_option());
         fault.to_string()
     };
-    for word in ["warning", "inof", "ERR", "all", "none", "verbose", "fatal", "critical"] {
+    for word in ["warning", "notice", "ERR", "all", "none", "verbose", "fatal", "critical"] {
         let sink = Sink::stderr().filter(format!("info,{word}"));
         let error = fault(Pipeline::builder().filter(word).sink(sink).build().unwrap_err());
         assert_eq!(error.lines().count(), 3, "{error}");
