@@ -1,9 +1,10 @@
 //! The timers of tach-tracing and of tracing-subscriber.
 
 use core::hint::black_box;
+use core::time::Duration;
 use std::io;
 
-use tach_core::{Offset, UnixTime};
+use tach_core::{IncreasingClock, Offset, SystemClock, UnixTime};
 use tach_tracing::{FixedOffset, Local, UnixNanos, Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
@@ -11,6 +12,9 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, ChronoLocal, ChronoUtc, FormatTime, SystemTime};
 
 use crate::{Group, Subject};
+
+/// A clock for timestamps of six digits.
+static INCREASING: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
 
 pub(crate) fn groups() -> Vec<Group> {
     vec![utc(), uptime(), local(), events()]
@@ -37,6 +41,7 @@ fn utc() -> Group {
             timer!("tracing-subscriber SystemTime", SystemTime),
             timer!("tracing-subscriber ChronoUtc", ChronoUtc::rfc_3339()),
             timer!("tach Utc", Utc),
+            timer!("tach Utc, increasing", Utc.with_clock(&INCREASING)),
             timer!("tach UnixNanos", UnixNanos),
             Subject { name: "tach UnixTime::to_string", run: print_times },
         ],
@@ -97,6 +102,7 @@ pub fn timers() -> Vec<(&'static str, Print)> {
         ("tracing-subscriber ChronoLocal", print(ChronoLocal::rfc_3339())),
         ("tracing-subscriber Uptime", print(time::Uptime::default())),
         ("tach Utc", print(Utc)),
+        ("tach Utc, increasing", print(Utc.with_clock(&INCREASING))),
         ("tach UnixNanos", print(UnixNanos)),
         ("tach Local", print(Local)),
         ("tach Uptime", print(Uptime)),

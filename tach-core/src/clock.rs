@@ -1,11 +1,13 @@
 //! The trait of a clock, which a test can implement, and the system's clock.
 
+mod increasing;
 #[cfg(feature = "std")]
 mod manual;
 
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
+pub use self::increasing::IncreasingClock;
 #[cfg(feature = "std")]
 pub use self::manual::ManualClock;
 use crate::instants::{Anchor, Instant, MonotonicInstant};

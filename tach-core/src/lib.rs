@@ -23,6 +23,7 @@
 //! | a time limit that a suspend must not extend | [`BootInstant`] |
 //! | a timestamp | [`UnixTime`], [`unix_nanos`] |
 //! | timestamps that no step of the clock distorts | [`Anchor`] |
+//! | timestamps that are never equal | [`IncreasingClock`] |
 //! | one time for all records of an event | `event_time` |
 //! | to read more often than the time must change | `coarse::now` |
 //! | the CPU time of a thread | [`ThreadCpuInstant`] |
@@ -100,7 +101,7 @@ pub use crate::background::Recalibrator;
 pub use crate::budget::Budget;
 #[cfg(feature = "std")]
 pub use crate::clock::ManualClock;
-pub use crate::clock::{Clock, SystemClock};
+pub use crate::clock::{Clock, IncreasingClock, SystemClock};
 pub use crate::error::Error;
 pub use crate::instants::{
     Anchor, AtomicInstant, BootInstant, Instant, MonotonicInstant, OrderedInstant, uptime,

@@ -3,12 +3,14 @@
 //! Loom's atomics have no `const` constructor. So a constructor of a type with atomics stands in
 //! `const_fn!`, and an array of them is built by `array_of!`.
 
+mod floor;
 mod history;
 mod horizon;
 #[cfg(any(feature = "coarse", all(test, loom)))]
 mod reading;
 mod words;
 
+pub(crate) use self::floor::Floor;
 pub(crate) use self::history::{Full, History, Id, NOTE_BITS, slot_index};
 pub(crate) use self::horizon::Reach;
 #[cfg(any(feature = "coarse", all(test, loom)))]

@@ -44,7 +44,9 @@
 //!
 //! # What can go wrong
 //!
-//! - If the wall clock is set back, later lines have earlier times.
+//! - If the wall clock is set back, later lines have earlier times. With an
+//!   [`IncreasingClock`](tach_core::IncreasingClock) in an [`EventTime`] each time is later than
+//!   all before it.
 //! - Lines of two threads may be written in another order than their times: a back end reads the
 //!   clock before it takes its lock. `tach-pipeline` writes in the order of the times.
 //! - `log` passes errors as values only with its feature `kv_std`: `err:err = error`.

@@ -56,7 +56,9 @@
 //!
 //! # What can go wrong
 //!
-//! - If the wall clock is set back, later lines have earlier times.
+//! - If the wall clock is set back, later lines have earlier times. With an
+//!   [`IncreasingClock`](tach_core::IncreasingClock) each timestamp is later than all that were
+//!   read before it.
 //! - Events of two threads may be written in another order than their times: a timer reads the
 //!   clock before the writer's lock is taken. `tach-pipeline` writes in the order of the times.
 //! - Without an [`EventTime`] around two layers, an event has two times.

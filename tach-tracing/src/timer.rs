@@ -45,7 +45,8 @@ impl<F> Timer<F> {
 }
 
 impl<F: Format, C> Timer<F, C> {
-    /// Sets the clock, such as a [`ManualClock`](tach_core::ManualClock) in a test.
+    /// Sets the clock: a [`ManualClock`](tach_core::ManualClock) in a test, or an
+    /// [`IncreasingClock`](tach_core::IncreasingClock) for timestamps that serve as keys.
     ///
     /// # Examples
     ///
@@ -57,6 +58,22 @@ impl<F: Format, C> Timer<F, C> {
     ///
     /// tracing_subscriber::fmt().with_timer(Utc.digits(3).with_clock(&CLOCK)).init();
     /// tracing::info!("1970-01-01T00:00:00.000Z, in a test");
+    /// ```
+    ///
+    /// No two timestamps are equal, and the later one is greater, across all timers and layers with
+    /// one `IncreasingClock`, if its resolution is that of the last digit (`cargo run --example
+    /// timer_increasing`):
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{IncreasingClock, SystemClock};
+    /// use tach_tracing::Utc;
+    ///
+    /// static CLOCK: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
+    ///
+    /// tracing_subscriber::fmt().with_timer(Utc.with_clock(&CLOCK)).init();
+    /// tracing::info!("one");
+    /// tracing::info!("another, later");
     /// ```
     #[must_use]
     pub fn with_clock<D: Clock>(self, clock: D) -> Timer<F, D> {

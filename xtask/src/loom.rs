@@ -209,7 +209,7 @@ mod tests {
     fn a_room_is_a_file_or_the_folder_sync() {
         let expected = |folder: &str, module: &str| Some((folder.into(), module.to_owned()));
         assert_eq!(room(Path::new("/a/src/queue/ring.rs")), expected("/a/src/queue", "ring"));
-        assert_eq!(room(Path::new("/a/src/sync/words.rs")), expected("/a/src", "sync"));
+        assert_eq!(room(Path::new("/a/src/sync/floor.rs")), expected("/a/src", "sync"));
         assert_eq!(room(Path::new("/a/src/sync/x/y.rs")), expected("/a/src", "sync"));
         assert_eq!(room(Path::new("/a/src/sync.rs")), expected("/a/src", "sync"));
     }

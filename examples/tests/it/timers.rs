@@ -104,3 +104,12 @@ fn unix() {
         assert_is_now(UnixTime::from_nanos(ns));
     }
 }
+
+#[test]
+fn increasing() {
+    let lines = lines(&mut timer("increasing"));
+    let mut times: Vec<_> = lines.iter().map(|(time, _)| unix_time(time)).collect();
+    times.sort_unstable();
+    times.dedup();
+    assert_eq!(times.len(), 6);
+}

@@ -5,9 +5,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use tach_core::{
-    Anchor, AtomicInstant, BootInstant, BoundedTime, Budget, Clock, Config, Error, Instant,
-    KernelClock, ManualClock, MonotonicInstant, Offset, Order, OrderedInstant, Reason, Source,
-    Status, SystemClock, TimelineStatus, UnixTime,
+    Anchor, AtomicInstant, BootInstant, BoundedTime, Budget, Clock, Config, Error, IncreasingClock,
+    Instant, KernelClock, ManualClock, MonotonicInstant, Offset, Order, OrderedInstant, Reason,
+    Source, Status, SystemClock, TimelineStatus, UnixTime,
 };
 use test_support::assert_implements;
 
@@ -36,6 +36,8 @@ assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + 'static] 
 assert_implements!(
     [Clock + Send + Sync + Unpin + UnwindSafe + 'static]
     SystemClock,
+    IncreasingClock,
+    IncreasingClock<Arc<ManualClock>>,
     ManualClock,
     Arc<ManualClock>,
     Arc<dyn Clock>,

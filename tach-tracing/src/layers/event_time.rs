@@ -99,6 +99,9 @@ impl<L> EventTime<L> {
 impl<L, C> EventTime<L, C> {
     /// Sets the clock, which an inner [`Uptime`](const@crate::Uptime) must share.
     ///
+    /// With an [`IncreasingClock`](tach_core::IncreasingClock) no two events have one time. Its
+    /// resolution is that of the fewest digits that an inner timer prints.
+    ///
     /// # Examples
     ///
     /// ```

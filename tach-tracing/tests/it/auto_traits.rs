@@ -4,7 +4,7 @@ use core::mem::size_of;
 use core::panic::UnwindSafe;
 use std::sync::Arc;
 
-use tach_core::{Clock, ManualClock, UnixTime};
+use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
     EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming, Timer, UnixMillis, UnixNanos,
     Uptime, Utc,
@@ -22,7 +22,7 @@ assert_implements!(
     Timer<UnixMillis>,
     Timer<UnixNanos>,
     Timer<Uptime>,
-    Timer<Utc, &'static ManualClock>,
+    Timer<Utc, &'static IncreasingClock>,
     UnixMillis,
     UnixNanos,
     Uptime,

@@ -7,6 +7,7 @@ mod every;
 mod files;
 mod formats;
 mod forward;
+mod increasing;
 mod layer_allocation;
 mod manual;
 #[cfg(all(feature = "jiff", unix))]

@@ -1,8 +1,9 @@
 //! Every timer.
 
 use core::fmt;
+use core::time::Duration;
 
-use tach_core::{Clock as _, ManualClock, UnixTime};
+use tach_core::{Clock as _, IncreasingClock, ManualClock, SystemClock, UnixTime};
 #[cfg(feature = "jiff")]
 use tach_tracing::Local;
 use tach_tracing::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
@@ -14,6 +15,9 @@ pub(crate) const NOW: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789)
 
 /// The clock of the timers of [`still`].
 pub(crate) static CLOCK: ManualClock = ManualClock::new(NOW);
+
+/// A clock for timestamps of nine digits.
+static INCREASING: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_nanos(1));
 
 /// Any timer. tracing-subscriber does not implement `FormatTime` for boxes.
 pub(crate) struct Boxed(pub(crate) Box<dyn FormatTime + Send + Sync>);
@@ -67,13 +71,14 @@ pub(crate) fn system() -> Vec<Boxed> {
         boxed(Uptime::since(std::time::Instant::now())),
         boxed(Utc.digits(0)),
         boxed(Utc),
-        boxed(Utc.digits(9)),
+        boxed(Utc.digits(9).with_clock(&INCREASING)),
         boxed(FixedOffset::new(offset())),
-        boxed(FixedOffset::new(offset()).digits(9)),
+        boxed(FixedOffset::new(offset()).digits(9).with_clock(&INCREASING)),
         boxed(UnixMillis),
         boxed(UnixNanos),
+        boxed(UnixNanos.with_clock(&INCREASING)),
     ];
     #[cfg(feature = "jiff")]
-    timers.extend([boxed(Local), boxed(Local.digits(9))]);
+    timers.extend([boxed(Local), boxed(Local.digits(9).with_clock(&INCREASING))]);
     timers
 }
