@@ -120,8 +120,7 @@ impl Record {
         Self { counts: Counts { syncs: self.counts.syncs, ..next.counts }, ..next }
     }
 
-    /// Returns the record that follows this one. `estimate` is this record's estimate with
-    /// `sample`.
+    /// Returns the record that follows this one, whose estimate with `sample` is `estimate`.
     fn followed(
         &self,
         end: &End,
