@@ -185,6 +185,16 @@ pub enum Incident<'a> {
         /// The name of the span.
         span: &'a str,
     },
+    /// A directive of a filter applies, and hardly does what it was written for: its target has a
+    /// hyphen, as the names of packages may and those of modules may not, or its level is compiled
+    /// out.
+    #[non_exhaustive]
+    Filter {
+        /// The directive, such as `my-app=debug`.
+        directive: &'a str,
+        /// The reason.
+        reason: &'a str,
+    },
     /// A variable of the environment, or a part of its value, can't be used and is ignored.
     /// [`Builder::build`](crate::Builder::build) reports it, unless
     /// [`Builder::strict_environment`](crate::Builder::strict_environment) makes it an error.
@@ -286,6 +296,9 @@ impl fmt::Display for Incident<'_> {
             Self::NotKept { folder, error } => {
                 let folder = folder.display();
                 write!(f, "the records of this process do not outlive it, in {folder}: {error}")
+            }
+            Self::Filter { directive, reason } => {
+                write!(f, "the filter {directive:?} selects no more records: {reason}")
             }
             Self::Environment { error } => write!(f, "ignored in the environment: {error}"),
             Self::NotRecorded { error } => {

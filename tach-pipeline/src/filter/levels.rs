@@ -11,6 +11,7 @@ use log::{LevelFilter, Metadata};
 use super::words;
 use crate::channel::current_thread::silently;
 use crate::error::Error;
+use crate::incident::Incident;
 use crate::level::Level;
 use crate::sync::Switch;
 
@@ -29,6 +30,21 @@ pub(crate) struct Levels {
     /// Whether more than the most verbose level decides.
     pub(super) is_by_target: bool,
     pub(super) only: Option<Only>,
+    /// The directives that can be used, and hardly do what they were written for.
+    doubts: Vec<Doubt>,
+}
+
+/// A directive that applies, and hardly does what it was written for.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubt {
+    directive: String,
+    reason: String,
+}
+
+impl Doubt {
+    pub(crate) fn incident(&self) -> Incident<'_> {
+        Incident::Filter { directive: &self.directive, reason: &self.reason }
+    }
 }
 
 /// A function of the program's that decides about records too. After a panic the function is not
@@ -122,13 +138,14 @@ impl Levels {
             }
         }
         let named = named(directives);
+        let doubts = named.split(',').filter_map(|it| doubt(it, compiled())).collect();
         let filter = Builder::new()
             .try_parse(&named)
             .map_err(|error| Error::filter(directives, &error.to_string()))?
             .build();
         let is_by_target = named.trim().parse::<LevelFilter>().is_err();
         let (directives, most) = (directives.to_owned(), filter.filter());
-        Ok(Self { directives, filter, most, is_by_target, only: None })
+        Ok(Self { directives, filter, most, is_by_target, only: None, doubts })
     }
 
     /// Returns the directives of an environment's variable that can be used, if there are any, and
@@ -154,6 +171,7 @@ impl Levels {
             most: level,
             is_by_target: false,
             only: None,
+            doubts: Vec::new(),
         }
     }
 
@@ -175,6 +193,11 @@ impl Levels {
         &self.directives
     }
 
+    /// Returns the directives that hardly do what they were written for.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = Incident<'_>> {
+        self.doubts.iter().map(Doubt::incident)
+    }
+
     /// Returns whether a sink with these levels writes such a record. The pipeline's own records
     /// pass at their level, since their counts are found nowhere else.
     #[inline]
@@ -189,6 +212,34 @@ impl Levels {
         self.filter.enabled(&metadata)
             && self.only.as_ref().is_none_or(|only| only.accepts(&metadata))
     }
+}
+
+/// Returns why a directive, with the [name](named) of its level, hardly does what it was written
+/// for, with front ends that are `compiled` with records up to these levels.
+fn doubt(
+    directive: &str,
+    compiled: impl IntoIterator<Item = (&'static str, LevelFilter)>,
+) -> Option<Doubt> {
+    let (target, level) = directive.split_once('=').unwrap_or((directive, directive));
+    let level = level.trim().parse().unwrap_or(LevelFilter::Off);
+    let reason = if target.contains('-') {
+        let module = target.trim().replace('-', "_");
+        format!("the name of a module has no hyphen: the crate's records have the target {module}")
+    } else if let Some((front, most)) = compiled.into_iter().find(|(_, most)| *most < level) {
+        format!("{front} is compiled with records up to {most}, so it has none of {level}")
+    } else {
+        return None;
+    };
+    Some(Doubt { directive: directive.trim().to_owned(), reason })
+}
+
+/// Returns the front ends, and the most verbose level that each is compiled with.
+fn compiled() -> impl IntoIterator<Item = (&'static str, LevelFilter)> {
+    [
+        ("log", log::STATIC_MAX_LEVEL),
+        #[cfg(feature = "tracing")]
+        ("tracing", tracing_log::AsLog::as_log(&tracing::level_filters::STATIC_MAX_LEVEL)),
+    ]
 }
 
 /// Returns the directives with the names of levels in place of tracing's numbers for them: 0 for
@@ -294,7 +345,7 @@ mod tests {
             ("app=6", "'6'"),
             ("a=b=c", "'a=b=c'"),
             ("warning", "\"warn\""),
-            ("app=info, err", "\"error\""),
+            ("app=info, inof", "\"info\""),
             ("ALL", "\"trace\""),
             ("none", "\"none=trace\""),
             (" , ", "empty"),
@@ -306,6 +357,26 @@ mod tests {
             assert!(error.contains(&format!("{directives:?}")), "{error}");
             assert!(error.contains(fault), "{error}");
         }
+    }
+
+    #[test]
+    fn a_directive_that_selects_nothing_is_doubted() {
+        let doubts = |directives| -> Vec<_> {
+            levels(directives).doubts().map(|doubt| doubt.to_string()).collect()
+        };
+        assert!(doubts("info,my_app=debug,app::db=trace").is_empty());
+        let [hyphen] = &*doubts("info, my-app=debug") else { panic!() };
+        assert!(hyphen.contains("my-app=debug") && hyphen.contains("my_app"), "{hyphen}");
+        assert_eq!(doubts("my-app").len(), 1);
+        let compiled = [("log", LevelFilter::Trace), ("tracing", LevelFilter::Info)];
+        for (directive, is_doubted) in [("app=debug", true), ("TRACE", true), ("app", false)] {
+            let doubt = doubt(directive, compiled);
+            let named =
+                |it: &Doubt| it.reason.contains("tracing is compiled with records up to INFO");
+            assert_eq!(doubt.is_some_and(|it| named(&it)), is_doubted, "{directive}");
+        }
+        // The directive applies: a target of that name can be given to each record.
+        assert!(levels("my-app=debug").enabled(L::Debug.into(), "my-app"));
     }
 
     #[test]

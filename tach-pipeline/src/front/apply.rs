@@ -84,6 +84,9 @@ impl Pipeline {
         // Release the lock first: the owner's function, which the reports call, may apply a
         // configuration too.
         drop(applied);
+        for levels in levels.iter().chain(&*shared.filters.takers()) {
+            self.report_doubts(levels);
+        }
         for error in &environment {
             shared.reporter.clone().report(&Incident::Environment { error });
         }

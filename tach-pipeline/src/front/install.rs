@@ -137,6 +137,7 @@ impl Pipeline {
     /// ```
     pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
         let levels = Levels::parse(directives)?;
+        self.report_doubts(&levels);
         self.known().filters.set(levels);
         filter_changed(self.known());
         Ok(())
@@ -164,6 +165,7 @@ impl Pipeline {
     /// ```
     pub fn set_filter_for(&self, directives: &str, time: Duration) -> Result<(), Error> {
         let levels = Levels::parse(directives)?;
+        self.report_doubts(&levels);
         let shared = self.known();
         let change = shared.filters.set_for_now(levels);
         filter_changed(shared);
@@ -240,6 +242,7 @@ impl Pipeline {
             let wanted = format!("the sinks with a filter are {}", names.join(", "));
             return Err(Error::setting(call, &wanted));
         }
+        self.report_doubts(&levels);
         shared.filters.set_sinks(&levels, is_named);
         filter_changed(shared);
         Ok(())
@@ -263,6 +266,11 @@ impl Pipeline {
         let sinks = shared.progress.counts.sinks();
         let at = sinks.iter().position(|it| it.name == sink && it.is_filtered())?;
         shared.filters.takers().get(at).map(|levels| levels.directives().to_owned())
+    }
+
+    pub(super) fn report_doubts(&self, levels: &Levels) {
+        let mut reporter = self.known().reporter.clone();
+        levels.doubts().for_each(|doubt| _ = reporter.report(&doubt));
     }
 }
 

@@ -243,6 +243,9 @@ impl Builder {
         let waits = keeper.as_ref().is_some_and(|keeper| keeper.has_many_files());
         let beside = self.spans.recorded(opened.wanted().spans);
         let takers: Vec<_> = opened.levels().chain(beside).collect();
+        for doubt in [&levels].into_iter().chain(&kept).chain(&takers).flat_map(Levels::doubts) {
+            reporter.report(&doubt);
+        }
         let filters = Filters::new(levels, kept, takers);
         let mut shared = self.shared(filters, &opened, files, rings.as_ref(), reporter.clone());
         if let Some(parent) = parent {

@@ -126,7 +126,7 @@ fn a_filter_is_used_as_far_as_it_can_be() {
         ("app=debug/pattern", "DEBUG DEBUG OFF", &["\"/pattern\""]),
         ("info,warning", "INFO INFO INFO", &["write \"warn\" for the level"]),
         // Nothing can be used, so the program's filter stays.
-        ("notice", default, &["write \"info\" for the level"]),
+        ("inof", default, &["write \"info\" for the level"]),
         ("a=b=c,app=loud", default, &["\"a=b=c\"", "\"app=loud\""]),
     ] {
         check(&[("RUST_LOG", filter)], levels, SINKS_OF_ALL, faults);

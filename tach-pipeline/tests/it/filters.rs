@@ -2,13 +2,13 @@
 
 use core::mem;
 use core::time::Duration;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use log::Log as _;
 use log::{Level, LevelFilter};
 use tach_log::Json;
-use tach_pipeline::{Builder, Pipeline, Sink, SinkStats};
+use tach_pipeline::{Builder, Incident, Pipeline, Sink, SinkStats};
 
 use crate::support::{LONG, Memory};
 
@@ -43,7 +43,7 @@ fn a_word_that_was_meant_as_a_level_is_an_error() {
         assert!(fault.is_option());
         fault.to_string()
     };
-    for word in ["warning", "notice", "ERR", "all", "none", "verbose", "fatal", "critical"] {
+    for word in ["warning", "inof", "ERR", "all", "none", "verbose", "fatal", "critical"] {
         let sink = Sink::stderr().filter(format!("info,{word}"));
         let error = fault(Pipeline::builder().filter(word).sink(sink).build().unwrap_err());
         assert_eq!(error.lines().count(), 3, "{error}");
@@ -54,6 +54,25 @@ fn a_word_that_was_meant_as_a_level_is_an_error() {
     assert_eq!(guard.pipeline().max_level(), LevelFilter::Info);
     assert_eq!(logged(Pipeline::builder().filter("app")).len(), 5);
     assert_eq!(logged(Pipeline::builder().filter("warn=info,app")).len(), 5);
+}
+
+#[test]
+fn a_filter_that_selects_nothing_is_reported() {
+    let doubted = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&doubted);
+    let guard = Pipeline::builder()
+        .filter("my-app=debug,info")
+        .sink(Memory::default().json().filter("a-sink"))
+        .on_incident(move |incident| {
+            if let Incident::Filter { directive, .. } = incident {
+                note.lock().unwrap().push((*directive).to_owned());
+            }
+        })
+        .build()
+        .unwrap();
+    guard.pipeline().set_filter("later-on=info").unwrap();
+    assert_eq!(*doubted.lock().unwrap(), ["my-app=debug", "a-sink", "later-on=info"]);
+    assert_eq!(logged(Pipeline::builder().filter("my-app=debug,info")).len(), 3);
 }
 
 #[test]

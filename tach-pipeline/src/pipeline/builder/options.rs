@@ -17,8 +17,9 @@ impl Builder {
     /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns, and of
     /// tracing-subscriber's `EnvFilter`, without spans and fields.
     ///
-    /// A word alone is a level or a target. One that is hardly a target, such as `warning`,
-    /// fails [`build`](Self::build): `warning=trace` makes it one.
+    /// A word alone is a level or a target. One that is hardly a target, such as `warning` or
+    /// `inof`, fails [`build`](Self::build): `inof=trace` makes it one. A directive that hardly
+    /// does what it was written for is reported as [`Incident::Filter`].
     ///
     /// It applies to records, events and spans at the call. A [`Sink::filter`](crate::Sink::filter)
     /// narrows it for one sink.
