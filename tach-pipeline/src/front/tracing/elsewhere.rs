@@ -54,9 +54,10 @@ impl Pipeline {
         let Parents { own: parent, elsewhere, is_trusted } = &parents;
         let trusted = elsewhere.as_ref().filter(|_| *is_trusted);
         let Surroundings { is_active, values, .. } = surroundings;
-        // The context of a span of another process, which is passed on, is current at the boundary.
+        // If the service records no spans, it passes another process's span on, whose context is
+        // current at the boundary.
         let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
-        // A parent may be set in place of the parent of a span at the boundary.
+        // The parent of a span at the boundary may still be replaced.
         let follows =
             origin.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
         let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
@@ -138,7 +139,7 @@ impl Pipeline {
                 frame::split_all(&kept).for_each(|record| _ = log_kept(shared, record));
             }
         }
-        // Also in a forked process, which takes no lock.
+        // End the move in a forked process too, which takes no lock.
         slot.end_move(is_sampled);
         span.set_origin(shared.as_origin(parent));
         if !shared.wanted.spans && is_at_boundary(metadata, None) {
@@ -167,7 +168,7 @@ impl Pipeline {
         }
         let context = contexts.new_ids(span, Some(&parent.context()), |_| false);
         let started = Started { is_active: is_at_boundary(metadata, None), ..Started::default() };
-        // The second step marks it as moved, so that no second parent is set.
+        // `move_to` marks the span as moved, so that no second parent is set.
         let is_set = contexts.insert_late(span, &context, started)
             && span.ids().move_to(context.trace, false);
         if is_set {
@@ -182,7 +183,7 @@ impl Pipeline {
     /// that was never sent.
     pub(super) fn trace_context(&self, span: Open) -> Option<TraceContext> {
         let shared = self.shared();
-        // In a forked process, the ids may be those of another span of the parent process.
+        // Return no ids in a forked process: they may belong to another span of the parent process.
         let target = self.target(span).filter(|_| !shared.channel.is_forked())?;
         let origin = span.origin();
         if shared.wanted.spans {
@@ -205,7 +206,7 @@ impl Pipeline {
 
     /// Links a span that begins a trace to the span of a caller that is not trusted.
     pub(super) fn link_to_stranger(&self, span: Target, stranger: &TraceContext) {
-        // Without the tracestate, which the caller chose too.
+        // Leave out the tracestate, which the untrusted caller chose too.
         let linked = Linked { context: stranger.context(), origin: Origin::Remote };
         self.log_part_of(span, RecordKind::Link, |to| to.link(linked));
     }

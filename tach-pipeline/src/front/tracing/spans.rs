@@ -282,7 +282,7 @@ impl Pipeline {
     pub(super) fn leave(&self, shared: &Shared, span: Open) {
         let Some(flags) = span.flags() else { return };
         let ids = span.ids();
-        // The end of a span that is not sampled is needed for durations alone.
+        // The end of an unsampled span is needed only for durations.
         if ids.decide(flags) || shared.wanted.durations {
             self.mark_panic(span);
             ids.leave_at(shared.clock_time().number());
@@ -293,7 +293,7 @@ impl Pipeline {
     #[inline]
     fn mark_panic(&self, span: Open) {
         if thread::panicking() {
-            // A span with the ids of another one sets no status of that one.
+            // Skip a span that has the ids of another span, whose status this would set.
             if let Some(span) = self.target(span) {
                 self.set_status(span, Err("panicked"));
             }
@@ -305,7 +305,7 @@ impl Pipeline {
     #[inline(never)]
     pub(super) fn close_span(&self, mut span: Number) -> bool {
         let Some(mut closing) = span.remove_reference(self.keys.owner) else { return false };
-        // One call of each, so that both are inlined.
+        // Call each function in one place only, so that the compiler inlines both.
         loop {
             self.end(span, &closing);
             let Some(parent) = closing.free() else { return true };

@@ -482,7 +482,8 @@ fn a_span_of_one_record_has_what_came_before_and_after() {
     assert_eq!(machine.finished, [(1, 10, 20, 0)]);
     assert!(!machine.spans.are_waiting());
     machine.finished.clear();
-    // An event of the round before, of this round, and of the next one.
+    // Events come in the round of the span's record, in the next one, and, with `wait`, in the one
+    // before.
     for wait in [true, false] {
         machine.event(2, 15);
         if wait {
@@ -562,7 +563,7 @@ fn a_step_of_the_wall_clock_bends_no_trace_of_spans_of_one_record() {
         (0, 3, 1_003),
         (0, 6, 1_006),
         (3, 12, 1_012),
-        // The trace began after the step, and long before it.
+        // In the first two cases the trace began after the step, in the last one long before it.
         (5, 6, 106),
         (5, 5, 105),
         (0, 11, 111),

@@ -54,17 +54,18 @@ impl Closing {
         let Self { slot } = self;
         let parent = NonZeroU64::new(slot.references.last_facts().parent).map(Number);
         if !slot.ids.is_free() {
-            // The span is one of the pipeline that the process was forked from.
+            // The span belongs to a pipeline of the parent process, which can't remove ids in this
+            // process.
             slot.ids.remove();
         }
-        // ORDERING: Relaxed: ordered by the removal of the last reference.
+        // ORDERING: Relaxed: the removal of the last reference has published the flag.
         if slot.is_to_be_cleaned.load(Ordering::Relaxed) {
             slot.clean();
         }
         memory::give(slot);
         let parent = parent?;
         let (place, turn) = parent.parts();
-        // The parent belongs to the same subscriber.
+        // The owner need not be checked: the parent belongs to the same subscriber.
         let slot = match PARENT.get() {
             Some(slot) if slot.place.get() == place => slot,
             _ => memory::get(place.wrapping_sub(1))?,
