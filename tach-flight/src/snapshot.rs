@@ -59,7 +59,7 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tach_record::frame::{Scratch, Time, Writer};
+    use tach_record::frame::{MaybeStatic, Scratch, SpanRecord, Time, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
     use tach_spans::spans::span::Dropped;
@@ -71,7 +71,13 @@ mod tests {
         let mut ring = Ring::new(MOST, Duration::MAX);
         let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
         let context = SpanContext { trace: 1, span: 1, is_sampled: true };
-        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        Writer::begin_span(
+            &mut scratch,
+            Level::INFO,
+            ["app", "name"].map(MaybeStatic::Static),
+            &SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 },
+        )
+        .end();
         let mut span = Span {
             context,
             start: UnixTime::EPOCH,

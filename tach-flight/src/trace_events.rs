@@ -323,7 +323,7 @@ mod tests {
 
     use super::*;
     use crate::ring::Ring;
-    use tach_record::frame::{Scratch, Time, Writer};
+    use tach_record::frame::{MaybeStatic, Scratch, SpanRecord, Time, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
     use tach_spans::spans::span::Dropped;
@@ -332,7 +332,13 @@ mod tests {
     fn a_span_that_may_lack_parts_has_a_mark() {
         let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
         let context = SpanContext { trace: 1, span: 1, is_sampled: true };
-        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        Writer::begin_span(
+            &mut scratch,
+            Level::INFO,
+            ["app", "name"].map(MaybeStatic::Static),
+            &SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 },
+        )
+        .end();
         for (has_end, is_more) in [(true, false), (false, false), (true, true)] {
             let mut ring = Ring::new(64 * 1024, Duration::MAX);
             ring.span(&Span {

@@ -186,13 +186,14 @@ impl BackEnd {
         let reopenings = self.shared.progress.reopenings();
         let occasion = cause.map_or(Occasion::Round, Cause::occasion);
         let is_asked = cause.is_some();
-        let is_dumping = self.spans.begin_dump();
+        let is_dumping = self.spans.begin_dump(cause);
         let mut found = self.pass_on(is_asked || is_dumping);
         if is_asked || is_dumping {
             // The first pass leaves records that happened after it began. This pass takes those.
             found += self.pass_on(true);
         }
-        let Self { shared, selection, spans, sinks, .. } = self;
+        let Self { shared, whole, selection, spans, sinks, .. } = self;
+        spans.complete(whole);
         if let Some(cause) = cause {
             spans.finish(cause, sinks);
         }
@@ -345,8 +346,8 @@ impl BackEnd {
             selection.record(record, time, &shared.filters, |record, time, selected| {
                 match selected {
                     // A span contains all of its events, including repeated ones.
-                    Selected::Written | Selected::Repeated => spans.event(record, time),
-                    Selected::Released => spans.released(record, time),
+                    Selected::Written | Selected::Repeated => spans.event(record),
+                    Selected::Released => spans.released(record),
                     Selected::Count => {}
                 }
                 if selected != Selected::Count {

@@ -230,7 +230,7 @@ mod tests {
     use tach_core::UnixTime;
 
     use super::*;
-    use crate::frame::{Code, RecordKind, Scratch, Time, Writer};
+    use crate::frame::{Code, MaybeStatic, RecordKind, Scratch, SpanRecord, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
     use crate::queue::file::tests::TestFile;
@@ -242,9 +242,15 @@ mod tests {
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
         let _held = channel.common.lock();
-        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        Writer::begin_span(
+            &mut scratch,
+            Level::INFO,
+            ["app", "name"].map(MaybeStatic::Static),
+            &SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 },
+        )
+        .end();
         assert!(!channel.push_common(&mut scratch, true));
-        Writer::begin_part(&mut scratch, time, RecordKind::End, context).end();
+        Writer::begin_part(&mut scratch, time, RecordKind::Discard, context).end();
         assert!(!channel.push_common(&mut scratch, true));
         let signals = &channel.signals;
         assert_eq!((signals.dropped.get(), signals.dropped_spans.get()), (2, 1));
@@ -257,7 +263,13 @@ mod tests {
         let channel = Channel::in_file(4096, WhenFull::Block, Some(&rings));
         let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
-        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        Writer::begin_span(
+            &mut scratch,
+            Level::INFO,
+            ["app", "name"].map(MaybeStatic::Static),
+            &SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 },
+        )
+        .end();
         let mut added = 0;
         while channel.push_common(&mut scratch, true) {
             added += 1;
@@ -277,14 +289,15 @@ mod tests {
         let code = Code::of(0).unwrap();
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         let time = Time::Unix(UnixTime::EPOCH);
-        let start = frame::start(time, Level::INFO, code, &context, 0);
+        let record = SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 };
+        let record = record.words(code, time);
         for wants_thread in [false, true] {
             let mut channel = Channel::in_file(4096, WhenFull::Block, None);
             channel.wants_thread = wants_thread;
             let mut scratch = Scratch::new();
-            scratch.copy(&start);
+            scratch.copy(&record);
             assert!(channel.push_common(&mut scratch, true));
-            assert_eq!(scratch.written().len() > size_of_val(&start), wants_thread);
+            assert_eq!(scratch.written().len() > size_of_val(&record), wants_thread);
         }
     }
 }

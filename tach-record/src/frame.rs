@@ -15,10 +15,10 @@
 //!
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
-//! In a queue, an event of `tracing`, the start of a span or a span that has ended may have the
-//! number of its callsite in place of the target, and no name, place and thread. The back end makes
-//! such a record whole. The thread is that of the queue, unless the record has one. A span that has
-//! ended has the number of the thread on which it started, and its level is that of the callsite.
+//! In a queue, an event of `tracing` or a span may have the number of its callsite in place of the
+//! target, and no name, place and thread. The back end makes such a record whole. The thread is that
+//! of the queue, unless the record has one. A span has the number of the thread on which it started,
+//! and its level is that of the callsite.
 //!
 //! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
 //! span begins with a field without a value, whose key is the span's name. The place in the source
@@ -50,7 +50,7 @@ pub(crate) use self::read::event_level;
 pub(crate) use self::read::remains::LOST_BYTES;
 pub use self::read::remains::{Lost, Remains, add_lost, remains};
 pub use self::read::span::{
-    Ended, SpanPart, Start, What, is_error, is_part, may_set_status, replace, set_time, starter,
+    SpanPart, Start, What, end_span, is_error, is_part, may_set_status, replace, set_time, starter,
 };
 pub use self::read::{
     Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, has_callsite, is_of_span,
@@ -59,7 +59,7 @@ pub use self::read::{
 pub use self::shortened::shortened;
 pub use self::this_thread::ThisThread;
 pub use self::write::site::{Place, Wanted};
-pub use self::write::span::{SpanRecord, end, start};
+pub use self::write::span::SpanRecord;
 pub use self::write::{Buffer, Scratch, Writer, reference};
 
 /// Whether the process has no tables of [numbers]. Decided by its first pipeline.
@@ -106,8 +106,6 @@ pub const SITE: u32 = 16;
 const FOREIGN: u32 = 32;
 /// The span is not sampled. Only its duration is collected.
 pub const UNSAMPLED: u32 = 64;
-/// The start of a span follows another start of it, and has none of its fields.
-pub const AGAIN: u32 = 128;
 /// Fields of spans without a name, which are no spans to a reader, are among those that follow.
 const NAMELESS: u32 = 1 << 25;
 /// The target's number is that of a callsite.

@@ -348,7 +348,7 @@ pub(crate) mod tests {
     use tracing_subscriber::registry;
 
     use super::*;
-    use tach_record::frame::{Frame, SpanPart, ThisThread, What};
+    use tach_record::frame::{Frame, SpanPart, SpanRecord, ThisThread, What};
     use tach_record::ids::{Around, SpanContext};
 
     /// Calls `f` until it returns a value: another test may be taking a number just then.
@@ -383,6 +383,8 @@ pub(crate) mod tests {
 
     const CONTEXT: SpanContext = SpanContext { trace: 1 << 64 | 2, span: 3, is_sampled: true };
     const TIME: Time = Time::Unix(UnixTime::EPOCH);
+    const SPAN: SpanRecord =
+        SpanRecord { context: CONTEXT, parent: 4, since: TIME, age: 0, thread: 0 };
     const WANTED: Wanted = Wanted {
         place: true,
         thread: true,
@@ -404,10 +406,11 @@ pub(crate) mod tests {
         unless_busy(|| Callsites::new().code(Callsite(metadata)))
     }
 
-    fn begin_start(to: &mut Scratch, code: Option<Code>) -> Writer<'_> {
+    fn begin_span(to: &mut Scratch, code: Option<Code>) -> Writer<'_> {
+        let texts = ["app::db", "query"].map(MaybeStatic::Static);
         match code {
-            Some(code) => Writer::begin_span_at(to, TIME, Level::WARN, code, &CONTEXT, 4),
-            None => Writer::begin_span(to, TIME, Level::WARN, "app::db", "query", CONTEXT, 4),
+            Some(code) => Writer::begin_span_at(to, code, &SPAN),
+            None => Writer::begin_span(to, level(metadata()), texts, &SPAN),
         }
     }
 
@@ -453,10 +456,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_start_is_made_whole() {
+    fn a_span_is_made_whole() {
         let metadata = metadata();
         let field = |to: &mut Writer<'_>| to.field(MaybeStatic::Static("rows"), Value::U64(7));
-        let starts = both(begin_start, field, None, None);
+        let starts = both(begin_span, field, None, None);
         let [made, whole] = starts.each_ref().map(|start| SpanPart::read(start).unwrap());
         assert_eq!(format!("{made:?}"), format!("{whole:?}"));
         let What::Start(start) = &made.what else { panic!("{made:?}") };
@@ -537,9 +540,9 @@ pub(crate) mod tests {
     #[test]
     fn the_start_of_a_span_that_is_not_sampled_gets_no_place_and_no_thread() {
         let mut scratch = Scratch::new();
-        let mut to = begin_start(&mut scratch, Some(code(metadata())));
-        to.unsampled();
+        let to = begin_span(&mut scratch, Some(code(metadata())));
         to.end();
+        scratch.end_span(TIME, false);
         let mut whole = Whole::new(WANTED);
         let made = SpanPart::read(whole.of(scratch.written(), &ThisThread::new().field)).unwrap();
         assert_eq!((made.site().line, made.site().thread_id), (None, None));

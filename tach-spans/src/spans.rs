@@ -2,7 +2,6 @@
 //! kept or dropped with its trace.
 
 pub mod kept;
-mod lost_ends;
 pub mod open;
 pub mod slow;
 pub mod span;

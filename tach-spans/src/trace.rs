@@ -22,7 +22,6 @@ pub mod w3c;
 use core::cell::RefCell;
 use core::hash::BuildHasher as _;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::collections::HashSet;
 use std::hash::RandomState;
 
 use rand::rngs::SmallRng;
@@ -30,11 +29,11 @@ use rand::{Rng as _, SeedableRng as _};
 
 use self::layers::Layers;
 use self::slot::{
-    ABANDONED, ACTIVE, ANY_LEFT, FOLLOWS, Flags, LOST, MOVING, ONE_RECORD, PASSES_ON, PIPELINE,
-    TAKES, of_pipeline,
+    ABANDONED, ACTIVE, ANY_LEFT, FOLLOWS, Flags, MOVING, PASSES_ON, PIPELINE, TAKES, of_pipeline,
 };
 pub use self::slot::{Begun, Slot};
 use self::slots::Open;
+use tach_record::frame::{Scratch, Time};
 use tach_record::host::process::Process;
 use tach_record::ids::SpanContext;
 use tach_record::sync::Switch;
@@ -150,8 +149,7 @@ impl Contexts {
 
     #[inline]
     const fn flags(&self, started: Started) -> u64 {
-        let Started { is_active, follows, begun } = started;
-        slot::flags(self.pipeline, is_active, follows, begun)
+        slot::flags(self.pipeline, started.is_active, started.follows)
     }
 
     /// Returns the trace of a span that never was sampled, for a child of which nothing
@@ -170,8 +168,7 @@ impl Contexts {
     pub fn insert_unsampled(&self, span: Open, trace: u128, begun: Begun) {
         let number = span.number().id().get();
         let ids = (trace, id_of(self.secret, number), false);
-        let started = Started { is_active: false, follows: true, begun };
-        span.ids().take_own(number, ids, self.flags(started), begun);
+        span.ids().take_own(number, ids, self.pipeline | FOLLOWS, begun);
     }
 
     /// Gives a span the ids of the span that it is in, which stay that span's: nothing is recorded
@@ -229,11 +226,10 @@ impl Contexts {
         self.get_unheld(span).filter(|context| context.span == id).map(|context| (span, context))
     }
 
-    /// Returns whether the span with that id is open, and will be logged as one record when it ends.
-    pub fn end_is_awaited(&self, id: u64) -> bool {
-        self.find(id).is_some_and(|(span, context)| {
-            context.is_sampled && span.flags().is_some_and(Flags::await_end)
-        })
+    /// Returns whether the span with that id is open, and may log a record when it ends. Spans that
+    /// are not sampled log one if that is said of `all`.
+    pub fn end_is_awaited(&self, id: u64, all: bool) -> bool {
+        self.find(id).is_some_and(|(span, _)| all || span.flags().is_some_and(Flags::may_log_end))
     }
 
     /// Returns whether the thread is in the process in which spans become current.
@@ -250,15 +246,24 @@ impl Contexts {
 
     /// Returns whether `lose_end` was called since the last call.
     pub fn take_lost_end(&self) -> bool {
-        // ORDERING: Acquire, with the Release of `lose_end`: `spans` no longer contains the span.
+        // ORDERING: Acquire, with the Release of `lose_end`: the slot no longer has the span.
         // The load is Relaxed: it publishes nothing, and the next call sees a flag that it missed.
         self.has_lost_end.load(Ordering::Relaxed)
             && self.has_lost_end.swap(false, Ordering::Acquire)
     }
 
-    /// Returns the ids of all open spans. A span that is missing here has logged its end.
-    pub fn spans(&self) -> HashSet<u64> {
-        slots::all_ids().filter_map(|slot| slot.span_of(self.pipeline)).collect()
+    /// Calls `each` with the records of the sampled spans that are open, as if they ended `now`. The
+    /// record of a span that is missing here was logged.
+    pub fn open_spans(&self, now: Time, mut each: impl FnMut(&[u8])) {
+        let mut scratch = Scratch::new();
+        for span in slots::all() {
+            let Some(context) = self.get_unheld(span).filter(|context| context.is_sampled) else {
+                continue;
+            };
+            if span.copy_record(context, now, &mut scratch) {
+                each(scratch.written());
+            }
+        }
     }
 }
 
@@ -267,13 +272,6 @@ impl Slot {
     #[inline]
     pub fn context(&self) -> SpanContext {
         of_slot(self.get())
-    }
-
-    /// Returns the ids of the span, and its flags.
-    #[inline]
-    pub fn context_and_flags(&self) -> (SpanContext, Flags) {
-        let (ids, flags) = self.get_all();
-        (of_slot(ids), flags)
     }
 
     /// Makes the span one that becomes the current one of `opentelemetry` when it is entered.
@@ -319,18 +317,6 @@ impl Slot {
     #[cold]
     pub fn abandon(&self) -> bool {
         self.set_flag(ABANDONED)
-    }
-
-    /// Notes that the record of the span's start was dropped.
-    #[cold]
-    pub fn lose_start(&self) {
-        self.set_flag(LOST);
-    }
-
-    /// Returns whether the span began as one whose start is not logged.
-    #[inline]
-    pub fn is_one_record(&self) -> bool {
-        self.has_flag(ONE_RECORD)
     }
 
     /// Returns whether the span was moved to another trace, or a thread has begun that.

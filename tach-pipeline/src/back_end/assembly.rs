@@ -74,7 +74,7 @@ impl Spans {
             Some(RecordKind::Span) => {
                 self.traces.spans.ended(record, time, queue.thread_number());
             }
-            _ => self.traces.spans.part(record, time, queue.id()),
+            _ => self.traces.spans.part(record),
         }
         true
     }
@@ -88,16 +88,16 @@ impl Spans {
     }
 
     /// Adds an event to its span, if the event happened in a span.
-    pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
+    pub(super) fn event(&mut self, record: &Frame<'_>) {
         if let Some(context) = record.context() {
-            self.traces.spans.event(context, record.bytes, time);
+            self.traces.spans.event(context, record.bytes);
         }
     }
 
     /// Adds an event that was kept for a backtrace to its span. If the span was passed on
     /// meanwhile, ignores the event.
-    pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.traces.spans.released(record, time);
+    pub(super) fn released(&mut self, record: &Frame<'_>) {
+        self.traces.spans.released(record);
     }
 
     /// Ends a round. Passes on the spans that ended in the round before, except for spans in traces
@@ -122,8 +122,7 @@ impl Spans {
         let Self { shared, traces, recorder, sent, .. } = self;
         traces.finish(&round(shared), |span| pass_on(span, recorder, sent, sinks));
         if cause == Cause::ProcessEnds && shared.spans.sends_unfinished {
-            let (time, wall) = (shared.clock_time(), shared.now());
-            traces.unfinished(time, wall, |span| pass_on(span, recorder, sent, sinks));
+            traces.unfinished(|span| pass_on(span, recorder, sent, sinks));
         }
         match cause {
             Cause::Flush => sent.flush(sinks),
@@ -134,9 +133,28 @@ impl Spans {
         }
     }
 
-    /// Begins a round for the flight recorder. Returns whether there are requests for dumps.
-    pub(super) fn begin_dump(&self) -> bool {
-        self.shared.spans.flight.as_ref().is_some_and(|flight| flight.requests.begin_round())
+    /// Begins a round for the flight recorder. Returns whether there are requests for dumps. If
+    /// there are, or the process ends, notes which spans are open, before the records of the round
+    /// are read: a span that ends meanwhile is among these or has a record.
+    pub(super) fn begin_dump(&mut self, cause: Option<Cause>) -> bool {
+        let Self { shared, traces, .. } = self;
+        let flight = shared.spans.flight.as_ref();
+        let is_dumping = flight.is_some_and(|flight| flight.requests.begin_round());
+        let is_end = cause == Some(Cause::ProcessEnds) && shared.spans.sends_unfinished;
+        if is_dumping || is_end {
+            let (now, wall) = (shared.clock_time(), shared.now());
+            shared.spans.contexts.open_spans(now, |record| traces.spans.seen(record, wall));
+        }
+        is_dumping
+    }
+
+    /// Makes the records of the spans whole that were open. Call after their threads are known.
+    pub(super) fn complete(&mut self, whole: &mut Whole) {
+        let Self { traces, threads, .. } = self;
+        for (record, _) in traces.spans.seen.values_mut() {
+            let thread = threads.of_open(record);
+            *record = whole.of(record, thread).to_owned();
+        }
     }
 
     /// Answers requests for dumps at the end of a round. If a span was slow, begins to write a
@@ -144,8 +162,9 @@ impl Spans {
     pub(super) fn end_dump(&mut self, now: UnixTime) {
         if let Some(recorder) = &mut self.recorder {
             let traces = &self.traces;
-            recorder.end_round(now, |each| traces.waiting(now, each));
+            recorder.end_round(now, |each| traces.waiting(each));
         }
+        self.traces.spans.seen.clear();
     }
 
     /// Passes the durations of spans to the sinks that take durations, once each period.
@@ -155,13 +174,13 @@ impl Spans {
         }
     }
 
-    /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
-    /// Call after more was dropped of spans than their remains say.
+    /// Begins to look for spans whose records were dropped, and marks as incomplete all spans that
+    /// began before. Call after more was dropped of spans than their remains say.
     pub(super) fn suspect_loss(&mut self) {
         self.traces.suspect_loss(self.shared.now());
     }
 
-    /// Begins to search for spans whose only record was dropped. Call after spans were dropped.
+    /// Begins to look for spans whose records were dropped. Call after spans were dropped.
     pub(super) fn suspect_end(&mut self) {
         self.traces.spans.suspect_end();
     }

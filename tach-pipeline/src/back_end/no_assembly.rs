@@ -43,17 +43,19 @@ impl Spans {
 
     pub(super) fn recorded(&mut self, _: &[u8], _: UnixTime) {}
 
-    pub(super) fn event(&mut self, _: &Frame<'_>, _: UnixTime) {}
+    pub(super) fn event(&mut self, _: &Frame<'_>) {}
 
-    pub(super) fn released(&mut self, _: &Frame<'_>, _: UnixTime) {}
+    pub(super) fn released(&mut self, _: &Frame<'_>) {}
 
     pub(super) fn end_round(&mut self, _: &mut Sinks) {}
 
     pub(super) fn finish(&mut self, _: Cause, _: &mut Sinks) {}
 
-    pub(super) fn begin_dump(&self) -> bool {
+    pub(super) fn begin_dump(&mut self, _: Option<Cause>) -> bool {
         false
     }
+
+    pub(super) fn complete(&mut self, _: &mut Whole) {}
 
     pub(super) fn end_dump(&mut self, _: UnixTime) {}
 

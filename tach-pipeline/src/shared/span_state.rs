@@ -26,8 +26,6 @@ pub(crate) struct Spans {
     pub(crate) sampling: Sampling,
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
-    /// Whether the back end must know spans that are open, so that their starts are logged.
-    pub(crate) shows_open: bool,
     pub(crate) callers: Callers,
     /// The ids of open spans.
     pub(crate) contexts: Contexts,
@@ -71,7 +69,6 @@ impl Spans {
             id,
             sampling: Sampling::default(),
             sends_unfinished: false,
-            shows_open: false,
             callers: Callers::default(),
             contexts: Contexts::new(id, wanted.are_spans()),
             has_own_ids: wanted.has_own_ids(),
@@ -85,15 +82,6 @@ impl Spans {
     /// than `timeout`.
     pub(super) fn wait_for_files(&self, timeout: Duration) -> bool {
         self.flight.as_ref().is_none_or(|flight| flight.writing.wait(timeout))
-    }
-
-    /// Requests a search for spans whose end record was dropped. Call after their ids are removed.
-    #[cold]
-    pub(crate) fn lose_end(contexts: &Contexts, channel: &Channel) {
-        contexts.lose_end();
-        if !channel.is_forked() {
-            channel.wake();
-        }
     }
 
     /// Returns the content of the flight recorder: everything that was recorded before.

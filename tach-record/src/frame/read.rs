@@ -109,8 +109,6 @@ pub(crate) fn event_level(bytes: &[u8]) -> Option<Level> {
 pub enum RecordKind {
     /// A record of a logger, or an event of `tracing`.
     Event,
-    /// The start of a span.
-    Start,
     /// Values of a span's fields.
     Values,
     /// A link from a span to another one.
@@ -121,11 +119,9 @@ pub enum RecordKind {
     Discard,
     /// An event that is only added to its span. Sinks of events don't take it.
     Added,
-    /// The end of a span.
-    End,
     /// The [counts](remains::Lost) of what a full queue dropped of the span.
     Lost,
-    /// A span that has ended: its start and its end in one record.
+    /// The span itself, from its start to its end.
     Span,
 }
 
@@ -136,15 +132,13 @@ impl RecordKind {
         // Use a match, not a table: the compiler removes the match altogether.
         Some(match number {
             0 => Self::Event,
-            1 => Self::Start,
-            2 => Self::Values,
-            3 => Self::Link,
-            4 => Self::Parent,
-            5 => Self::Discard,
-            6 => Self::Added,
-            7 => Self::End,
-            8 => Self::Lost,
-            9 => Self::Span,
+            1 => Self::Values,
+            2 => Self::Link,
+            3 => Self::Parent,
+            4 => Self::Discard,
+            5 => Self::Added,
+            6 => Self::Lost,
+            7 => Self::Span,
             _ => return None,
         })
     }
@@ -154,8 +148,7 @@ impl RecordKind {
     pub const fn words(self) -> usize {
         match self {
             Self::Event | Self::Added => 0,
-            Self::Values | Self::Discard | Self::End => 3,
-            Self::Start => 4,
+            Self::Values | Self::Discard => 3,
             Self::Lost => 5,
             Self::Span => 6,
             Self::Link | Self::Parent => 7,

@@ -228,40 +228,53 @@ proptest! {
     }
 }
 
-/// With ticks and with Unix times.
+/// With ticks and with Unix times, and with one of each.
 #[test]
-fn a_span_in_one_record_says_when_and_where_it_started() {
+fn a_span_says_when_and_where_it_started() {
     let context = SpanContext { trace: 1 << 100 | 2, span: 3, is_sampled: true };
     let code = Code::of(5).unwrap();
-    let record = SpanRecord { code, context, parent: 4, since: 9_000, age: 7, thread: 8 };
-    let time = |is_unix: bool, number| {
-        if is_unix {
-            Time::Unix(UnixTime::from_nanos(number))
-        } else {
-            Time::Ticks(Instant::from_ticks(number))
-        }
-    };
-    for is_unix in [false, true] {
-        let end = time(is_unix, 10_000);
-        let bytes = record.words(end).map(u64::to_le_bytes).concat();
+    let ticks = |number| Time::Ticks(Instant::from_ticks(number));
+    let unix = |number| Time::Unix(UnixTime::from_nanos(number));
+    for time in [ticks, unix] {
+        let (since, end) = (time(9_000), time(10_000));
+        let record = SpanRecord { context, parent: 4, since, age: 7, thread: 8 };
+        let bytes = record.words(code, end).map(u64::to_le_bytes).concat();
         let mut scratch = Scratch::new();
-        record.write(&mut scratch, end, &[]);
+        Writer::begin_span_at(&mut scratch, code, &record).end();
+        scratch.end_span(end, true);
         assert_eq!(scratch.written(), bytes);
         assert_eq!((starter(&bytes), kind(&bytes)), (Some(8), Some(RecordKind::Span)));
         assert!(is_of_span(&bytes) && has_callsite(&bytes));
         let part = SpanPart::read(&bytes).unwrap();
         assert_eq!((part.time, part.context), (end, context));
         let What::Start(start) = part.what else { panic!("{part:?}") };
-        let [since, began] = [9_000, 9_000 - (7 << AGE_SHIFT)].map(|at| time(is_unix, at));
-        assert_eq!((start.parent, start.ended), (4, Some(Ended { since, began, thread: 8 })));
+        let began = time(9_000 - (7 << AGE_SHIFT));
+        assert_eq!((start.parent, start.since, start.began, start.thread), (4, since, began, 8));
         // A short record is kept when the queue is full.
         assert_eq!(remains(&bytes), Remains::Span);
-        let mut fields = Scratch::new();
-        Writer::of_fields(&mut fields).field(KEY, Value::Str(&"x".repeat(200)));
-        record.write(&mut scratch, end, fields.written());
+        let mut to = Writer::begin_span_at(&mut scratch, code, &record);
+        to.field(KEY, Value::Str(&"x".repeat(200)));
+        to.end();
         assert_eq!(remains(scratch.written()), Remains::NoSpan);
-        let part = SpanPart::read(scratch.written()).unwrap();
-        assert_eq!(part.fields.parts().count(), 1);
+        let texts = ["app", "a name"].map(MaybeStatic::Borrowed);
+        for other in [ticks(11_000), unix(11_000)] {
+            for is_whole in [false, true] {
+                let mut to = if is_whole {
+                    Writer::begin_span(&mut scratch, Level::INFO, texts, &record)
+                } else {
+                    Writer::begin_span_at(&mut scratch, code, &record)
+                };
+                to.field(KEY, Value::Bool(true));
+                to.end();
+                scratch.end_span(other, false);
+                let part = SpanPart::read(scratch.written()).unwrap();
+                assert_eq!(part.time.unix_time(), other.unix_time());
+                assert_eq!((part.fields.parts().count(), part.context.is_sampled), (1, false));
+                let What::Start(start) = part.what else { panic!("{part:?}") };
+                let off = start.since.unix_time().as_nanos().abs_diff(since.unix_time().as_nanos());
+                assert!(off < 1_000_000, "the rate of the ticks may be corrected meanwhile");
+            }
+        }
     }
     assert_eq!(starter(&encoded(TIME, |_| {})), None);
 }

@@ -10,6 +10,7 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::{panic, thread};
 
+use tach_core::{Instant, UnixTime};
 use tach_log::Value;
 use tach_log::adapter::{Messages, outcome};
 
@@ -76,8 +77,13 @@ impl Scratch {
 
     /// Copies the bytes of a record.
     pub fn copy_bytes(&mut self, record: &[u8]) {
-        self.buffer.clear();
-        self.buffer.push(record);
+        self.buffer.copy(record);
+    }
+
+    /// Writes the [end](super::end_span) of a span into its record.
+    #[inline]
+    pub fn end_span(&mut self, end: Time, is_sampled: bool) {
+        super::end_span(&mut self.buffer.bytes[..self.buffer.used], end, is_sampled);
     }
 
     /// Returns whether the memory is to be [freed](Self::shrink).
@@ -397,6 +403,16 @@ impl Time {
             Self::Unix(time) => time.as_nanos(),
         }
     }
+
+    /// Returns the time with that number, on the same clock.
+    #[inline]
+    #[must_use]
+    pub const fn with_number(self, number: u64) -> Self {
+        match self {
+            Self::Ticks(_) => Self::Ticks(Instant::from_ticks(number)),
+            Self::Unix(_) => Self::Unix(UnixTime::from_nanos(number)),
+        }
+    }
 }
 
 /// Returns the words of a head without the message's code.
@@ -455,8 +471,16 @@ impl Buffer {
         &self.bytes[..self.used]
     }
 
-    pub(crate) fn capacity(&self) -> usize {
+    /// Returns how many bytes the memory has.
+    #[inline]
+    pub fn capacity(&self) -> usize {
         self.bytes.capacity()
+    }
+
+    /// Copies the bytes of a record.
+    pub fn copy(&mut self, record: &[u8]) {
+        self.clear();
+        self.push(record);
     }
 
     #[inline]
@@ -487,8 +511,9 @@ impl Buffer {
         }
     }
 
+    /// Removes all bytes, and keeps the memory.
     #[inline]
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.used = 0;
     }
 

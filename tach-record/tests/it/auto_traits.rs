@@ -8,7 +8,7 @@ use test_support::assert_implements;
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
     counts::ByLevel<u64>, counts::Dropped, counts::Happened,
-    frame::Code, frame::numbers::Code, frame::Ended, frame::Linked, frame::Lost, frame::MaybeStatic<'_>, frame::Origin,
+    frame::Code, frame::numbers::Code, frame::Linked, frame::Lost, frame::MaybeStatic<'_>, frame::Origin,
     frame::Place<'_>, frame::RecordKind, frame::Tag, frame::Time, frame::Start<'_>, frame::Wanted,
     frame::places::StaticPlace, frame::numbers::MaybeStatic<'_>,
     ids::Around, ids::SpanContext, keep::Waiting, level::Level, host::process::Process,

@@ -7,14 +7,20 @@ use tach_otlp::adapter::AttributeLimits;
 
 use super::*;
 use tach_record::frame::MaybeStatic;
-use tach_record::frame::{Place, RecordKind, Scratch, Time, Wanted, Writer};
+use tach_record::frame::{Place, RecordKind, Scratch, SpanRecord, Time, Wanted, Writer};
 
 const CONTEXT: SpanContext = SpanContext { trace: 1, span: 2, is_sampled: true };
 const AT: Time = Time::Unix(UnixTime::EPOCH);
 
 /// Returns the record of a span's start.
 fn start(scratch: &mut Scratch) -> Vec<u8> {
-    Writer::begin_span(scratch, AT, Level::INFO, "app", "name", CONTEXT, 0).end();
+    Writer::begin_span(
+        scratch,
+        Level::INFO,
+        ["app", "name"].map(MaybeStatic::Static),
+        &SpanRecord { context: CONTEXT, parent: 0, since: AT, age: 0, thread: 0 },
+    )
+    .end();
     scratch.written().to_owned()
 }
 
@@ -129,7 +135,12 @@ fn a_full_span_has_no_exception_of_a_dropped_event() {
 #[test]
 fn the_limit_of_attributes_leaves_out_what_matters_least() {
     let mut scratch = Scratch::new();
-    let mut to = Writer::begin_span(&mut scratch, AT, Level::INFO, "app", "name", CONTEXT, 0);
+    let mut to = Writer::begin_span(
+        &mut scratch,
+        Level::INFO,
+        ["app", "name"].map(MaybeStatic::Static),
+        &SpanRecord { context: CONTEXT, parent: 0, since: AT, age: 0, thread: 0 },
+    );
     to.field(MaybeStatic::Borrowed("mine"), Value::U64(1));
     // Longer than a description may be.
     let text = "t".repeat(100_000);

@@ -1,103 +1,91 @@
-//! Open spans, until they end.
+//! Spans that were not passed on yet.
 //!
-//! Most spans come as one record after they have ended. If parts or events of a span were logged,
-//! they come first, and wait here.
+//! The record of a span comes after it has ended. If parts or events of the span were logged, they
+//! come first, and wait here.
 
 pub(crate) mod span;
 #[cfg(test)]
 mod tests;
 
 use core::mem;
-use std::borrow::Cow;
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use tach_core::{Instant, UnixTime};
 
 use self::span::{Bounds, Line, Open, bounded};
-use super::lost_ends::LostEnds;
 use crate::spans::span::{Dropped, Span};
 use crate::trace::Contexts;
 use tach_record::buffers::Buffers;
-use tach_record::frame::{self, Ended, Frame, RecordKind, SpanPart, Start, Time, What};
+use tach_record::frame::{self, Frame, RecordKind, SpanPart, Time, What};
 use tach_record::ids::SpanContext;
-use tach_record::queue::QueueId;
-
-/// Stands for the queue of a span of which something else says whether it had one thread.
-const NO_QUEUE: QueueId = QueueId(0);
 
 /// The largest buffer that is used again for another span. A larger buffer is freed.
 const KEPT: usize = 4 * 1024;
-/// The memory that is kept for spans of a later round that come as one record.
+/// The memory that is kept for the records of a later round.
 const KEPT_ENDED: usize = 64 * 1024;
+/// After this many rounds, all records were passed on that were in the queues before.
+const ROUNDS: u32 = 4;
 
-/// The spans whose start was taken and that were not passed on yet.
+/// The parts of spans whose records were not taken, and the records of spans that have ended.
 pub struct Spans {
     /// In boxes, since up to half of a map's places are empty.
     pub(crate) open: HashMap<u64, Box<Open>, RandomState>,
     /// Spans that ended in this round. The next round may still take records of these spans from
     /// the queues of other threads.
-    pub(crate) ending: Vec<Ending>,
+    ended: Ended,
     /// Spans that ended in the round before, and that this round passes on.
-    due: Vec<Ending>,
-    /// The records of the spans in `ending` that came as one record, and of those in `due`.
-    ended: Vec<u8>,
-    due_ended: Vec<u8>,
-    /// The spans of which parts were taken in this round, or in the round before if it was not known
-    /// whether their records will come, and no start.
-    unbegun: Vec<u64>,
-    unbegun_before: Vec<u64>,
+    due: Ended,
+    /// Spans in `open` whose records may never come.
+    doubtful: Vec<u64>,
+    /// Whether all in `open` may never end, since records of spans were dropped.
+    is_suspected: bool,
     /// When more was last dropped of spans than their remains say, by two clocks.
     suspected: Option<(Instant, UnixTime)>,
-    /// Starts and ends of this round whose span is not known. The next round tries them once more,
-    /// since that round may take the start of the span.
-    pub(crate) early: Vec<Early>,
-    /// The records in `early` of the round before, which this round tries again.
-    pub(crate) retried: Vec<Early>,
-    /// How many records found no known span, neither in their own round nor in the next, since the
-    /// count was last taken.
+    /// The spans that were open when the round began, if that is asked, except for those that were
+    /// passed on since.
+    pub seen: HashMap<u64, (Vec<u8>, End), RandomState>,
+    /// The open spans that were passed on as unfinished.
+    unfinished: HashSet<u64, RandomState>,
+    /// How many records found no known span since the count was last taken.
     spanless: u64,
-    lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
     bounds: Bounds,
-    /// Whether spans that are not sampled are kept until their end, because their durations are
-    /// collected.
+    /// Whether spans that are not sampled come too, because their durations are collected.
     takes_unsampled: bool,
 }
 
-/// A record, the time when it happened, and its queue.
-pub(crate) type Early = (Vec<u8>, UnixTime, QueueId);
+/// The records of spans, and their ends.
+#[derive(Default)]
+struct Ended {
+    records: Vec<u8>,
+    ends: Vec<End>,
+}
 
-pub(crate) enum Ending {
-    /// A span whose start was taken before.
-    Opened {
-        span: u64,
-        end: UnixTime,
-        /// The queue of the thread that ended the span. `None` if the record of the end was
-        /// dropped. In that case `end` is the time of the last record.
-        queue: Option<QueueId>,
-    },
-    /// A span that came as one record. The number is that of the thread that ended it.
-    OneRecord { end: UnixTime, thread: u32 },
+/// The end of a span.
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// The time by the wall clock.
+    time: UnixTime,
+    /// The number of the thread that ended the span. `None` for a span that is open.
+    thread: Option<u32>,
+    /// How many bytes were cut off the record.
+    cut: u64,
 }
 
 impl Spans {
     pub(crate) fn new(redacted: Vec<String>, most_events: u32, takes_unsampled: bool) -> Self {
         Self {
             open: HashMap::default(),
-            ending: Vec::new(),
-            due: Vec::new(),
-            ended: Vec::new(),
-            due_ended: Vec::new(),
-            unbegun: Vec::new(),
-            unbegun_before: Vec::new(),
+            ended: Ended::default(),
+            due: Ended::default(),
+            doubtful: Vec::new(),
+            is_suspected: false,
             suspected: None,
-            early: Vec::new(),
-            retried: Vec::new(),
+            seen: HashMap::default(),
+            unfinished: HashSet::default(),
             spanless: 0,
-            lost_ends: LostEnds::default(),
             buffers: Buffers::default(),
             redacted,
             bounds: Bounds::new(most_events),
@@ -105,235 +93,247 @@ impl Spans {
         }
     }
 
-    /// Adds a part of a span, which happened at `time` and comes from `queue`.
-    pub fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
-        if !self.take_part(record, time, queue) {
-            self.early.push((record.to_owned(), time, queue));
+    /// Adds a span that has ended at `time`, on the thread with that number.
+    #[inline]
+    pub fn ended(&mut self, record: &[u8], time: UnixTime, thread: u32) {
+        let (record, cut) = &bounded(record);
+        self.ended.records.extend_from_slice(record);
+        self.ended.ends.push(End { time, thread: Some(thread), cut: *cut });
+    }
+
+    /// Adds a span that is open, by its record as if it ended at `time`.
+    pub fn seen(&mut self, record: &[u8], time: UnixTime) {
+        let (record, cut) = bounded(record);
+        if let Some(part) = SpanPart::read(&record) {
+            let end = End { time, thread: None, cut };
+            self.seen.insert(part.context.span, (record.clone().into_owned(), end));
         }
     }
 
-    /// Adds a span that has ended, by its one record. `time` is its end, on the thread with that
-    /// number.
-    #[inline]
-    pub fn ended(&mut self, record: &[u8], time: UnixTime, thread: u32) {
-        self.ended.extend_from_slice(record);
-        self.ending.push(Ending::OneRecord { end: time, thread });
+    /// Adds a part of a span, which is not the span itself.
+    pub fn part(&mut self, record: &[u8]) {
+        if frame::is_part(record, RecordKind::Added) {
+            if let Some(context) = Frame::read(record).and_then(|it| it.context()) {
+                self.event(context, record);
+            }
+            return;
+        }
+        let (record, cut) = &bounded(record);
+        let Some(part) = SpanPart::read(record) else { return };
+        let bounds = self.bounds;
+        match part.what {
+            What::Start(_) => {}
+            What::Lost(lost) => self.known(part.context).dropped.add(lost),
+            What::Discard if self.takes_unsampled => {}
+            What::Discard => {
+                if let Some(open) = self.open.remove(&part.context.span) {
+                    self.give_back(open.records);
+                }
+            }
+            What::Values | What::Link(_) | What::Parent(_) => {
+                let open = self.known(part.context);
+                open.unplaced += 1;
+                if open.part(&part, record, bounds) {
+                    open.dropped.bytes += cut;
+                }
+            }
+        }
     }
 
     /// Adds an event that was kept for a backtrace to its span. If the span was passed on
     /// meanwhile, ignores the event.
-    pub fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
+    pub fn released(&mut self, record: &Frame<'_>) {
         if let Some(context) = record.context() {
             let bounds = self.bounds;
-            self.known(context).event(record.bytes, time, bounds);
+            self.known(context).event(record.bytes, bounds);
         }
     }
 
     /// Adds the record of an event to its span.
-    pub fn event(&mut self, context: SpanContext, record: &[u8], time: UnixTime) {
+    pub fn event(&mut self, context: SpanContext, record: &[u8]) {
         let bounds = self.bounds;
-        if let Some(open) = self.open.get_mut(&context.span) {
-            open.unplaced += u64::from(!open.is_begun);
-            return open.event(record, time, bounds);
-        }
         let open = self.known(context);
-        open.unplaced = 1;
-        open.event(record, time, bounds);
+        open.unplaced += 1;
+        open.event(record, bounds);
     }
 
     /// Begins a round.
     pub fn begin_round(&mut self) {
-        self.retried.append(&mut self.early);
-        self.due.append(&mut self.ending);
-        if self.due_ended.is_empty() {
-            mem::swap(&mut self.ended, &mut self.due_ended);
+        let Self { ended, due, .. } = self;
+        if due.ends.is_empty() {
+            mem::swap(ended, due);
         } else {
-            self.due_ended.append(&mut self.ended);
+            due.records.append(&mut ended.records);
+            due.ends.append(&mut ended.ends);
         }
     }
 
     /// Ends the round. Passes on the spans that ended in the round before, since this round has
     /// taken the rest of their records.
-    pub(super) fn end_round(&mut self, finished: impl FnMut(&Span<'_>)) {
+    pub(super) fn end_round(&mut self, contexts: &Contexts, finished: impl FnMut(&Span<'_>)) {
         self.pass_on(finished);
-        self.forget_unbegun();
+        self.forget(contexts);
     }
 
-    /// Forgets spans of which only parts were taken, two rounds long: the span was passed on, or the
-    /// record of its start or its only record was dropped.
-    fn forget_unbegun(&mut self) {
-        let mut before = mem::take(&mut self.unbegun_before);
-        let is_unbegun = |span: &u64| self.open.get(span).is_some_and(|open| !open.is_begun);
-        before.retain(is_unbegun);
-        if !before.is_empty() {
-            // The next round passes on the spans of this one.
-            let ended = frame::split_all(&self.ended).filter_map(SpanPart::read);
-            let ended: HashSet<_> = ended.map(|part| part.context.span).collect();
-            for span in before.drain(..).filter(|span| !ended.contains(span)) {
-                let Some(open) = self.open.remove(&span) else { continue };
+    /// Forgets spans that are not open and whose records do not come: the span was passed on, or its
+    /// record was dropped.
+    fn forget(&mut self, contexts: &Contexts) {
+        let mut doubtful = mem::take(&mut self.doubtful);
+        // The flag is read first: the slots of the spans are free by then.
+        if contexts.take_lost_end() | mem::take(&mut self.is_suspected) {
+            for (span, open) in &mut self.open {
+                if !mem::replace(&mut open.is_doubtful, true) {
+                    doubtful.push(*span);
+                }
+            }
+        }
+        doubtful.retain(|span| {
+            let Some(open) = self.open.get_mut(span) else { return false };
+            if contexts.end_is_awaited(*span, self.takes_unsampled) {
+                (open.is_doubtful, open.rounds) = (false, 0);
+                return false;
+            }
+            open.rounds += 1;
+            if open.rounds < ROUNDS {
+                return true;
+            }
+            if let Some(open) = self.open.remove(span) {
                 self.spanless += open.unplaced;
                 self.give_back(open.records);
             }
-        }
-        self.unbegun_before = mem::replace(&mut self.unbegun, before);
+            false
+        });
+        self.doubtful = doubtful;
     }
 
     /// Passes on the spans that ended in the round before.
     fn pass_on(&mut self, mut finished: impl FnMut(&Span<'_>)) {
-        let mut retried = mem::take(&mut self.retried);
-        for (record, time, queue) in retried.drain(..) {
-            // If the span is still unknown, its start was dropped, or the span was passed on.
-            self.spanless += u64::from(!self.take_part(&record, time, queue));
+        let mut due = mem::take(&mut self.due);
+        let mut rest = &mut due.records[..];
+        for end in due.ends.drain(..) {
+            let length = frame::split(rest).map_or(0, |(record, _)| record.len());
+            let (record, after) = mem::take(&mut rest).split_at_mut(length);
+            rest = after;
+            self.pass_on_one(record, end, &mut finished);
         }
-        self.retried = retried;
-        let (mut due, mut ended) = (mem::take(&mut self.due), mem::take(&mut self.due_ended));
-        let mut rest = &mut ended[..];
-        for ending in due.drain(..) {
-            match ending {
-                Ending::Opened { span, end, queue } => {
-                    let Some(open) = self.open.remove(&span) else { continue };
-                    finished(&open.span(end, queue, &self.redacted, false));
-                    self.give_back(open.records);
-                }
-                Ending::OneRecord { end, thread } => {
-                    let length = frame::split(rest).map_or(0, |(record, _)| record.len());
-                    let (record, after) = mem::take(&mut rest).split_at_mut(length);
-                    rest = after;
-                    self.pass_on_one_record(record, end, thread, &mut finished);
-                }
-            }
-        }
-        ended.clear();
-        (self.due, self.due_ended) = (due, ended);
+        due.records.clear();
+        self.due = due;
     }
 
-    /// Passes on a span that came as one record, with the parts and events that came before.
-    fn pass_on_one_record(
-        &mut self,
-        record: &mut [u8],
-        end: UnixTime,
-        end_thread: u32,
-        finished: &mut impl FnMut(&Span<'_>),
-    ) {
-        let (mut cut, lost) = match bounded(record) {
-            (Cow::Owned(cut), lost) => (Some(cut), lost),
-            (Cow::Borrowed(_), lost) => (None, lost),
-        };
-        let record = cut.as_deref_mut().unwrap_or(record);
-        let Some(SpanPart { time, context, what: What::Start(start), .. }) = SpanPart::read(record)
-        else {
-            return;
-        };
-        let Some(Ended { since, began, thread }) = start.ended else { return };
-        let is_on_one_thread = thread == end_thread;
-        let line = Line::of_ended(since, began, Time::unix_time);
-        let time = line.unix_time(time, end);
+    #[inline]
+    fn pass_on_one(&mut self, record: &mut [u8], end: End, finished: &mut impl FnMut(&Span<'_>)) {
+        let Some(known) = Known::read(record) else { return };
+        let id = known.context.span;
+        if !self.seen.is_empty() {
+            self.seen.remove(&id);
+        }
+        let mut open = if self.open.is_empty() { None } else { self.open.remove(&id) };
+        finished(&self.span(record, known, end, open.as_deref_mut()));
+        if let Some(open) = open {
+            self.give_back(open.records);
+        }
+    }
+
+    /// Returns a span by its record, with the parts and the events that came before.
+    fn span<'a>(
+        &'a self,
+        record: &'a mut [u8],
+        known: Known,
+        end: End,
+        open: Option<&'a mut Open>,
+    ) -> Span<'a> {
+        let Known { time, context, since, began, thread } = known;
+        let line = Line::of(since, began, Time::unix_time);
         let is_more = self.suspected.is_some_and(|(instant, wall)| match since {
             Time::Ticks(since) => since <= instant,
             Time::Unix(since) => since <= wall,
         });
-        let open = if self.open.is_empty() { None } else { self.open.remove(&context.span) };
-        let Some(mut open) = open else {
-            frame::set_time(record, line.start);
-            return finished(&Span {
-                context,
-                start: line.start,
-                end: time.max(line.start),
-                is_unfinished: false,
-                records: record,
-                has_values: false,
-                has_end: true,
-                is_on_one_thread,
-                dropped: Dropped { bytes: lost, is_more, ..Dropped::default() },
-                redacted: &self.redacted,
-            });
+        let is_unfinished = end.thread.is_none();
+        frame::set_time(record, line.start);
+        let mut span = Span {
+            context,
+            start: line.start,
+            end: line.unix_time(time, end.time).max(line.start),
+            is_unfinished,
+            records: &[],
+            has_values: false,
+            has_end: !is_unfinished,
+            is_on_one_thread: end.thread.is_none_or(|end| end == thread),
+            dropped: Dropped { bytes: end.cut, is_more, ..Dropped::default() },
+            redacted: &self.redacted,
         };
-        open.begin((context, line, NO_QUEUE), record);
-        open.dropped.bytes += lost;
-        open.dropped.is_more |= is_more;
-        let span = open.span(time, Some(NO_QUEUE), &self.redacted, false);
-        finished(&Span { is_on_one_thread, ..span });
-        self.give_back(open.records);
+        match open {
+            None => span.records = record,
+            Some(open) => {
+                open.begin(line, record);
+                span.context.trace = open.moved_to.unwrap_or(context.trace);
+                span.dropped.parts = open.dropped.parts;
+                span.dropped.bytes += open.dropped.bytes;
+                // The fields of many spans are one part, and their records have none.
+                span.has_values = open.values > 1 || open.values == 1 && has_fields(record);
+                span.records = &open.records;
+            }
+        }
+        span
     }
 
     /// Calls `each` for the sampled spans that were not passed on yet. Open spans are marked as
     /// unfinished.
-    pub(super) fn waiting(&self, now: UnixTime, each: &mut dyn FnMut(&Span<'_>)) {
-        let endings = self.ending.iter().chain(&self.due);
-        let endings = endings.filter_map(|ending| match *ending {
-            Ending::Opened { span, end, queue } => Some((span, (end, queue))),
-            Ending::OneRecord { .. } => None,
-        });
-        let endings: HashMap<_, _> = endings.collect();
-        let is_shown = |open: &Open| open.is_begun && open.context.is_sampled;
-        for (id, open) in self.open.iter().filter(|(_, open)| is_shown(open)) {
-            each(&match endings.get(id) {
-                None => open.span(now, None, &self.redacted, true),
-                Some((end, queue)) => open.span(*end, *queue, &self.redacted, false),
-            });
-        }
-    }
-
-    /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
-    /// Call after more was dropped of spans than their remains say. `wall` is the current time.
-    pub(super) fn suspect_loss(&mut self, wall: UnixTime) {
-        self.open.values_mut().for_each(|open| open.dropped.is_more = true);
-        self.suspected = Some((Instant::now(), wall));
-        self.lost_ends.suspect();
-    }
-
-    /// Begins to search for spans whose only record was dropped. Call after spans were dropped.
-    pub fn suspect_end(&mut self) {
-        self.lost_ends.suspect();
-    }
-
-    /// Continues the search for spans whose end was dropped, and ends those that were found, at the
-    /// time of their last record. `contexts` no longer contains the ids of these spans.
-    pub(super) fn end_lost(&mut self, contexts: &Contexts) {
-        let Self { open, lost_ends, ending, unbegun, unbegun_before, .. } = self;
-        // The others are passed on by the next rounds, or never.
-        unbegun_before.retain(|span| !contexts.end_is_awaited(*span));
-        if lost_ends.is_looking() {
-            for span in lost_ends.end_round(open.keys().copied(), || contexts.spans()) {
-                match open.get(&span) {
-                    Some(open) if open.is_begun => {
-                        ending.push(Ending::Opened { span, end: open.last_time(), queue: None });
-                    }
-                    Some(_) => unbegun.push(span),
-                    None => {}
-                }
+    pub(super) fn waiting(&self, each: &mut dyn FnMut(&Span<'_>)) {
+        let mut ended = HashSet::new();
+        for Ended { records, ends } in [&self.due, &self.ended] {
+            for (record, end) in frame::split_all(records).zip(ends) {
+                ended.extend(self.show(record, *end, each));
             }
         }
-        // The search begins in the next round. By then the span's start was taken.
-        if contexts.take_lost_end() {
-            self.lost_ends.suspect();
+        for (id, (record, end)) in &self.seen {
+            if !ended.contains(id) {
+                self.show(record, *end, each);
+            }
         }
+    }
+
+    /// Calls `each` with a span, if it is sampled, which stays. Returns the id.
+    fn show(&self, record: &[u8], end: End, each: &mut dyn FnMut(&Span<'_>)) -> Option<u64> {
+        let (mut record, known) = (record.to_owned(), Known::read(record)?);
+        let id = known.context.span;
+        if known.context.is_sampled {
+            let mut open = self.open.get(&id).cloned();
+            each(&self.span(&mut record, known, end, open.as_deref_mut()));
+        }
+        Some(id)
+    }
+
+    /// Begins to look for spans whose records were dropped, and marks as incomplete all spans that
+    /// began before. Call after more was dropped of spans than their remains say. `wall` is the
+    /// current time.
+    pub(super) fn suspect_loss(&mut self, wall: UnixTime) {
+        self.suspected = Some((Instant::now(), wall));
+        self.is_suspected = true;
+    }
+
+    /// Begins to look for spans whose records were dropped. Call after spans were dropped.
+    pub fn suspect_end(&mut self) {
+        self.is_suspected = true;
     }
 
     /// Passes on all spans that have ended. Call after every record was taken.
     pub(crate) fn finish(&mut self, mut finished: impl FnMut(&Span<'_>)) {
-        // The first round tries the early records again. Some are the ends of spans. The second
-        // round passes these spans on.
         for _ in 0..2 {
             self.begin_round();
             self.pass_on(&mut finished);
         }
     }
 
-    /// Passes on the open spans that no earlier call has passed on. `time` is the current time by
-    /// the pipeline's clock, and `wall` the current time by the wall clock.
-    pub(crate) fn unfinished(
-        &mut self,
-        time: Time,
-        wall: UnixTime,
-        mut passed_on: impl FnMut(&Span<'_>),
-    ) {
-        for open in self.open.values_mut().filter(|open| open.is_begun) {
-            if !mem::replace(&mut open.is_passed_on, true) {
-                let end = open.line.unix_time(time, wall);
-                passed_on(&open.span(end, None, &self.redacted, true));
+    /// Passes on the [seen](Self::seen) spans that no earlier call has passed on.
+    pub(crate) fn unfinished(&mut self, passed_on: &mut dyn FnMut(&Span<'_>)) {
+        let mut unfinished = mem::take(&mut self.unfinished);
+        for (id, (record, end)) in &self.seen {
+            if unfinished.insert(*id) {
+                self.show(record, *end, passed_on);
             }
         }
+        self.unfinished = unfinished;
     }
 
     /// Returns how many records found no known span since the last call.
@@ -344,18 +344,15 @@ impl Spans {
     /// Returns whether a record waits for the next round.
     pub(super) fn are_waiting(&self) -> bool {
         let waits = |span| self.open.get(span).is_some_and(|open| open.unplaced > 0);
-        !self.ending.is_empty()
-            || !self.early.is_empty()
-            || self.lost_ends.is_looking()
-            || self.unbegun.iter().chain(&self.unbegun_before).any(waits)
+        !self.ended.ends.is_empty() || self.is_suspected || self.doubtful.iter().any(waits)
     }
 
     /// Frees memory that was not needed since the last call.
     pub(super) fn trim(&mut self) {
         self.buffers.trim();
-        for records in [&mut self.ended, &mut self.due_ended] {
+        for Ended { records, ends } in [&mut self.ended, &mut self.due] {
             if records.is_empty() && records.capacity() > KEPT_ENDED {
-                *records = Vec::new();
+                (*records, *ends) = (Vec::new(), Vec::new());
             }
         }
         if self.open.capacity() > 64 + 4 * self.open.len() {
@@ -368,100 +365,36 @@ impl Spans {
         self.buffers.give_back(records, KEPT);
     }
 
-    /// Adds a part of a span. If the span is not known, returns `false`.
-    fn take_part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
-        // A record that can't be read is ignored, so that no later round tries it again.
-        if frame::is_part(record, RecordKind::Added) {
-            if let Some(context) = Frame::read(record).and_then(|it| it.context()) {
-                self.event(context, record, time);
-            }
-            return true;
-        }
-        let (record, lost) = &bounded(record);
-        let Some(part) = SpanPart::read(record) else { return true };
-        if let What::Start(start) = &part.what {
-            let taken = self.take_start(&part, start, record, time, queue);
-            return taken.map(|open| open.dropped.bytes += lost).is_some();
-        }
-        let (span, bounds) = (part.context.span, self.bounds);
-        if !matches!(part.what, What::End | What::Discard) {
-            let open = self.known(part.context);
-            if let What::Lost(lost) = part.what {
-                open.dropped.add(lost);
-                return true;
-            }
-            if open.part(&part, record, time, bounds) {
-                open.dropped.bytes += lost;
-            }
-            open.unplaced += u64::from(!open.is_begun);
-            return true;
-        }
-        let begun = self.open.get_mut(&span).filter(|open| open.is_begun);
-        let Some(open) = begun else { return false };
-        match part.what {
-            What::Discard if self.takes_unsampled => open.context.is_sampled = false,
-            What::Discard => {
-                if let Some(open) = self.open.remove(&span) {
-                    self.give_back(open.records);
-                }
-            }
-            _ => {
-                let end = open.line.unix_time(part.time, time);
-                self.ending.push(Ending::Opened { span, end, queue: Some(queue) });
-            }
-        }
-        true
-    }
-
-    /// Returns the span of a part or an event. If its start was not taken, keeps what comes first.
+    /// Returns the span of a part or an event, which wait for the record of the span.
     fn known(&mut self, context: SpanContext) -> &mut Open {
-        let Self { open, unbegun, buffers, .. } = self;
+        let Self { open, doubtful, buffers, .. } = self;
         open.entry(context.span).or_insert_with(|| {
-            unbegun.push(context.span);
-            Box::new(Open::unbegun(context, NO_QUEUE, buffers.take()))
+            doubtful.push(context.span);
+            Box::new(Open::new(buffers.take()))
         })
     }
+}
 
-    /// Adds a span whose start was taken, or a second start to its span, and returns the span. If
-    /// the span of a second start is not known, returns `None`.
-    fn take_start(
-        &mut self,
-        part: &SpanPart<'_>,
-        start: &Start<'_>,
-        record: &[u8],
-        time: UnixTime,
-        queue: QueueId,
-    ) -> Option<&mut Open> {
-        let parent = self.open.get(&start.parent).filter(|parent| parent.is_begun);
-        let parent = parent.map(|parent| parent.line);
-        let line = Line::of_start(parent, part.time, time);
-        match self.open.entry(part.context.span) {
-            // The first start, with the time and the fields of the span, was dropped.
-            Entry::Vacant(_) if start.is_again => None,
-            Entry::Occupied(known) if !known.get().is_begun => {
-                if start.is_again {
-                    return None;
-                }
-                let open = known.into_mut();
-                open.begin((part.context, line, queue), record);
-                Some(open)
-            }
-            Entry::Vacant(place) => {
-                let open = Open::new(part.context, line, queue, self.buffers.take());
-                let open = place.insert(Box::new(open));
-                open.uncounted(record, line.start);
-                Some(open)
-            }
-            // A second start of the same span: the span is sampled after all, since its remote
-            // parent became known.
-            Entry::Occupied(known) => {
-                let open = known.into_mut();
-                open.context = part.context;
-                // It may have the fields again by which its duration is counted.
-                open.has_values = true;
-                open.uncounted(record, open.line.start);
-                Some(open)
-            }
-        }
+fn has_fields(record: &[u8]) -> bool {
+    SpanPart::read(record).is_some_and(|part| part.fields.parts().next().is_some())
+}
+
+/// What the record of a span says of its times and its threads.
+#[derive(Clone, Copy)]
+struct Known {
+    time: Time,
+    context: SpanContext,
+    since: Time,
+    began: Time,
+    thread: u32,
+}
+
+impl Known {
+    #[inline]
+    fn read(record: &[u8]) -> Option<Self> {
+        let SpanPart { time, context, what, .. } = SpanPart::read(record)?;
+        let What::Start(start) = what else { return None };
+        let frame::Start { since, began, thread, .. } = start;
+        Some(Self { time, context, since, began, thread })
     }
 }

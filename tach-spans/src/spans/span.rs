@@ -23,7 +23,7 @@ pub struct Span<'a> {
     pub is_unfinished: bool,
     /// The span's records except for the end. Their times are Unix times.
     pub records: &'a [u8],
-    /// Whether any values were recorded after the start.
+    /// Whether a key may have several values.
     pub has_values: bool,
     /// Whether the end was recorded. If not, `end` is not the time when the span ended.
     pub has_end: bool,
@@ -71,7 +71,7 @@ pub enum Item<'a> {
 }
 
 /// Maps each key to the index of the item that contains the key's last value. The map is empty if
-/// no values were recorded after the start.
+/// no key has several values.
 #[derive(Debug)]
 pub struct LastValues<'a>(HashMap<&'a str, usize>);
 

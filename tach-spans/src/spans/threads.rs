@@ -30,10 +30,17 @@ impl Threads {
     #[inline]
     pub fn of<'a>(&'a self, record: &[u8], queue: &'a Queue) -> &'a [u8] {
         match frame::starter(record) {
-            Some(number) if number != queue.thread_number() => {
-                self.0.get(&number).map_or(&[], |thread| thread)
-            }
+            Some(number) if number != queue.thread_number() => self.of_number(number),
             _ => queue.thread(),
         }
+    }
+
+    /// Returns the part with the thread on which an open span started. Empty if it is not known.
+    pub fn of_open(&self, record: &[u8]) -> &[u8] {
+        frame::starter(record).map_or(&[], |number| self.of_number(number))
+    }
+
+    fn of_number(&self, number: u32) -> &[u8] {
+        self.0.get(&number).map_or(&[], |thread| thread)
     }
 }

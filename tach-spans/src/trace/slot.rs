@@ -12,7 +12,7 @@ pub(super) type Ids = (u128, u64, bool);
 /// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
 /// from there. While a reader holds the span, they do not change. A reader that does not hold it
 /// checks afterwards whether the slot still has the span. The trace that the span is moved to takes
-/// the words of its start, which are logged before.
+/// the words of its start, whose record is kept before.
 ///
 /// The alignment is no padding: it keeps the eight words on one line. The neighbours are spans of
 /// the same thread, so threads seldom contend for a pair of lines. `CachePadded` would double the
@@ -49,38 +49,39 @@ const MOVED: u64 = 16;
 const MOVED_SAMPLED: u64 = 32;
 /// The registry will never close the span.
 pub(super) const ABANDONED: u64 = 64;
-/// The record of the span's start was dropped.
-pub(super) const LOST: u64 = 128;
 /// The decision whether the span is sampled does not wait: the span has a parent, whose decision it
 /// follows, and is not at the boundary of the service.
-pub(super) const FOLLOWS: u64 = 256;
+pub(super) const FOLLOWS: u64 = 128;
 /// The span takes a parent in another process from the context in which it is entered.
-pub(super) const TAKES: u64 = 512;
-/// The start of the span is not logged. Unless the span is moved, it is logged as one record when it
-/// ends, or its duration is counted then if it is not sampled.
-pub(super) const ONE_RECORD: u64 = 1024;
+pub(super) const TAKES: u64 = 256;
 /// What is added when a thread leaves a span that waits: an addition is one instruction. Threads
 /// that do so at once add it several times. From then on the span stays unsampled.
-const LEFT: u64 = 2048;
+const LEFT: u64 = 512;
 /// The bits of the sum.
 pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
 /// Any of these means that the decision is taken.
 const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 
-/// How a span began whose start is not logged. The default is for others.
+/// How a span began. The default is for a span that logs nothing when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Begun {
-    /// The number of the time, of `Time::number`, or zero.
-    pub since: u64,
+    /// The number of the time, of `Time::number`, plus one, or else zero.
+    since: u64,
     /// The id of the parent, if it is of the same trace, or else zero.
     pub parent: u64,
 }
 
 impl Begun {
-    /// Returns whether the slot keeps the start.
+    /// Returns how a span began at the time with this number.
     #[inline]
-    pub const fn is_one_record(self) -> bool {
-        self.since != 0
+    pub const fn at(since: u64, parent: u64) -> Self {
+        Self { since: since.wrapping_add(1), parent }
+    }
+
+    /// Returns the number of the time, unless the span logs nothing when it ends.
+    #[inline]
+    pub const fn since(self) -> Option<u64> {
+        self.since.checked_sub(1)
     }
 }
 
@@ -88,8 +89,8 @@ impl Begun {
 const TAKEN: u64 = u64::MAX;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`], [`FOLLOWS`] and
-    /// [`ONE_RECORD`], and the [number](of_pipeline) of the pipeline. The span may have been open
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`],
+    /// and the [number](of_pipeline) of the pipeline. The span may have been open
     /// before: other threads may know its number.
     #[inline]
     pub(super) fn take(&self, id: u64, ids: Ids, flags: u64, begun: Begun) -> bool {
@@ -109,8 +110,9 @@ impl Slot {
     pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64, begun: Begun) -> bool {
         let is_free = self.is_free();
         if is_free {
-            // ORDERING: Relaxed: the previous owner of the slot has passed it to this thread.
-            self.id.store(id, Ordering::Relaxed);
+            // ORDERING: Release, with the Acquire of `has`: who sees that the span before is gone
+            // sees what it has logged.
+            self.id.store(id, Ordering::Release);
             self.write(ids, flags, begun);
         }
         is_free
@@ -142,7 +144,7 @@ impl Slot {
     /// Moves the span to another trace. Returns `false` if it was moved before, or would be sampled
     /// although it was [decided](Self::decide) that it is not.
     pub fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
-        let begins = self.begin_move(trace, is_sampled).is_some();
+        let begins = self.begin_move(trace, is_sampled);
         if begins {
             self.end_move(is_sampled);
         }
@@ -150,23 +152,24 @@ impl Slot {
     }
 
     /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its
-    /// trace and waits, if it did before. Returns how the span began, which the slot forgets.
-    pub fn begin_move(&self, trace: u128, is_sampled: bool) -> Option<Begun> {
+    /// trace and waits, if it did before. The slot forgets how the span [began](Begun).
+    pub fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
         let moving = |flags| {
             let is_refused = flags & MOVING != 0 || is_sampled && flags & ANY_LEFT != 0;
             (!is_refused).then_some(flags | MOVING)
         };
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
-        self.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moving).ok()?;
-        let begun = self.begun();
-        // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
-        // the slot, so the fence of `take` does not order the words below.
+        if self.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moving).is_err() {
+            return false;
+        }
+        // ORDERING: Release, with the Acquire fences of `get_unheld` and `begun_unheld`: another
+        // thread may have taken the slot, so the fence of `take` does not order the words below.
         fence(Ordering::Release);
         for (word, value) in self.after.iter().zip(halves(trace)) {
             // ORDERING: Relaxed: published by `flags`.
             word.store(value, Ordering::Relaxed);
         }
-        Some(begun)
+        true
     }
 
     /// Returns how the span began. Call for a span that no thread has begun to move.
@@ -175,6 +178,17 @@ impl Slot {
         // ORDERING: Relaxed: the caller has the span's number from the thread that wrote this.
         let [since, parent] = [&self.after[0], &self.after[1]].map(|it| it.load(Ordering::Relaxed));
         Begun { since, parent }
+    }
+
+    /// Returns how the span with that number began, for a caller that does not hold the span, unless
+    /// a thread has begun to move it.
+    pub(super) fn begun_unheld(&self, id: u64) -> Option<Begun> {
+        let begun = self.begun();
+        // ORDERING: Acquire, with the Release fences of `write` and `begin_move`.
+        fence(Ordering::Acquire);
+        // ORDERING: Relaxed: the fence orders it.
+        let is_same = self.id.load(Ordering::Relaxed) == id;
+        (is_same && !self.has_flag(MOVING)).then_some(begun)
     }
 
     /// Ends a move. More than one call changes nothing.
@@ -189,7 +203,8 @@ impl Slot {
     /// caller holds the span.
     #[inline]
     pub(super) fn has(&self, id: u64) -> bool {
-        // ORDERING: Acquire, with the Release of `take`: the words are the span's.
+        // ORDERING: Acquire, with the Release of `take`: the words are the span's. With that of
+        // `remove`: what a span that is gone has logged is in the queues.
         self.id.load(Ordering::Acquire) == id
     }
 
@@ -304,29 +319,11 @@ impl Slot {
         self.left.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Returns the span that has the slot.
-    fn span(&self) -> Option<u64> {
-        // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
-        // logged. A caller that has taken a span's start sees the span, or a later one.
-        Some(self.span.load(Ordering::Acquire)).filter(|span| *span != 0)
-    }
-
-    /// Like [`span`](Self::span), for a span of the pipeline with that [number](of_pipeline).
-    pub(super) fn span_of(&self, pipeline: u64) -> Option<u64> {
-        // ORDERING: Relaxed: the fence orders it.
-        let is_of = Flags(self.flags.load(Ordering::Relaxed)).are_of(pipeline);
-        // ORDERING: Acquire, with the Release fence of `write`: if the slot has a span of another
-        // pipeline, the end of the span before was logged.
-        fence(Ordering::Acquire);
-        self.span().filter(|_| is_of)
-    }
-
     /// Frees the slot. Call when its span closes.
     #[inline]
     pub fn remove(&self) {
-        // ORDERING: Release, with the Acquire of `span`: what the span logged is in the queues.
-        self.span.store(0, Ordering::Release);
-        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
+        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read. With
+        // that of `has`: what the span logged is in the queues.
         self.id.store(0, Ordering::Release);
     }
 }
@@ -341,23 +338,13 @@ impl Flags {
         self.0 & flag != 0
     }
 
-    /// Returns whether the record of the span's start was dropped.
+    /// Returns whether the span is sampled, or a thread moves it to a trace in which it may be.
     #[inline]
-    pub const fn have_lost_start(self) -> bool {
-        self.have(LOST)
-    }
-
-    /// Returns whether the slot has the start of the span, which is not logged. A thread that begins
-    /// to move the span logs it.
-    #[inline]
-    pub const fn are_one_record(self) -> bool {
-        self.0 & (ONE_RECORD | MOVING) == ONE_RECORD
-    }
-
-    /// Returns whether the span is one of these, or a thread has not logged its start yet.
-    #[inline]
-    pub(super) const fn await_end(self) -> bool {
-        self.0 & (ONE_RECORD | MOVED) == ONE_RECORD
+    pub(super) const fn may_log_end(self) -> bool {
+        match self.0 & MOVED {
+            0 => self.have(SAMPLED | MOVING),
+            _ => self.have(MOVED_SAMPLED),
+        }
     }
 
     /// Returns whether the span was moved to another trace, or a thread has begun that.
@@ -395,11 +382,10 @@ impl Flags {
 
 /// Returns the flags with which a span of the [pipeline](of_pipeline) starts.
 #[inline]
-pub(super) const fn flags(pipeline: u64, is_active: bool, follows: bool, begun: Begun) -> u64 {
+pub(super) const fn flags(pipeline: u64, is_active: bool, follows: bool) -> u64 {
     let active = if is_active { ACTIVE } else { 0 };
     let follows = if follows { FOLLOWS } else { 0 };
-    let one_record = if begun.is_one_record() { ONE_RECORD } else { 0 };
-    pipeline | active | follows | one_record
+    pipeline | active | follows
 }
 
 /// Returns the number of a pipeline where the flags have it.
@@ -468,6 +454,12 @@ impl References {
         // ORDERING: Relaxed: the caller received the span's number from the thread that stored the
         // age.
         self.age.load(Ordering::Relaxed)
+    }
+
+    /// Returns the turn of the span that is open.
+    pub(super) fn turn(&self) -> u64 {
+        // ORDERING: Relaxed: the caller checks whether the span has ids.
+        self.word.load(Ordering::Relaxed) & TURN
     }
 
     /// Adds a reference. Returns `false` if the span of that turn is closed.

@@ -5,6 +5,7 @@
 mod closing;
 mod free;
 mod memory;
+mod record;
 
 use core::cell::Cell;
 use core::mem;
@@ -14,20 +15,19 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tracing_core::Metadata;
 
-pub use self::closing::{Closing, Start};
+pub use self::closing::Closing;
 use self::free::Below;
+use self::record::Record;
+pub use self::record::Start;
 use super::otel::Values;
 use super::slot::{self, Facts, Flags, References, TURN};
 use super::w3c::TraceContext;
-use tach_record::frame::{self, Code};
+use tach_record::frame::Code;
 use tach_record::ids::SpanContext;
 use tach_record::sync::SharedLock;
 
 /// The memory for fields that a free slot keeps.
 const KEPT_BYTES: usize = 1024;
-
-/// Precedes the copy of the fields of a start, which is not empty so.
-const AT_START: [u8; 8] = [0; 8];
 
 thread_local! {
     /// The slot of the span that the thread opened last, which it probably uses next. One word,
@@ -53,6 +53,8 @@ struct Slot {
     is_filled: AtomicBool,
     /// Whether `span` contains what ends with the span, or more memory than a free slot may keep.
     is_to_be_cleaned: AtomicBool,
+    /// Whether `span` contains the record.
+    has_record: AtomicBool,
     span: SharedLock<Option<Box<Span>>>,
     /// The ids of the span, if its pipeline records it.
     ids: slot::Slot,
@@ -66,13 +68,9 @@ const _: () = assert!(size_of::<Slot>() == 128, "a slot is two lines of the cach
 pub(super) struct Span {
     /// The metadata of a callsite without a number.
     metadata: Option<&'static Metadata<'static>>,
-    /// The fields as bytes of a record, if a sink takes events, or the span waits for the decision
-    /// whether it is sampled.
-    fields: Vec<u8>,
-    /// [`AT_START`] and the fields of the start, if others took their place in `fields` before the
-    /// start was logged.
-    at_start: Vec<u8>,
-    /// The records of a span that waits for that decision, except for the start.
+    /// The record that is logged when the span ends, or its fields, if a sink takes events.
+    record: Record,
+    /// The records of a span that waits for the decision whether it is sampled.
     kept: Vec<u8>,
     /// The span of another process from which the span has more than its trace: a `tracestate`, or
     /// all that it passes on if nobody takes spans. Most traces have none.
@@ -198,9 +196,9 @@ pub fn open(
     Some(slot.begin(owner, code, parent))
 }
 
-/// Returns the slots for the ids of all spans.
-pub(super) fn all_ids() -> impl Iterator<Item = &'static slot::Slot> {
-    memory::all().map(|slot| &slot.ids)
+/// Returns all open spans, and closed ones.
+pub(super) fn all() -> impl Iterator<Item = Open> {
+    memory::all().map(|slot| Open { slot, turn: slot.references.turn() })
 }
 
 impl Open {
@@ -279,55 +277,12 @@ impl Open {
         if !self.slot.is_filled.load(Ordering::Relaxed) {
             return f(metadata, &[]);
         }
-        self.read(|span| f(metadata, &span.fields));
-    }
-
-    /// Calls `change` with the fields, unless the span is closed.
-    #[inline]
-    pub fn change_fields(self, change: impl FnOnce(&mut Vec<u8>)) {
-        self.change(|span| change(&mut span.fields));
+        self.read(|span| f(metadata, span.record.fields()));
     }
 
     /// Adds values to the fields, in place of values with the same keys, unless the span is closed.
     pub fn replace_fields(self, more: &[u8]) {
-        let ids = self.ids();
-        self.change(|span| {
-            let is_logged = ids.is_moved() || !ids.is_one_record() && !ids.waits();
-            if !is_logged && span.at_start.is_empty() {
-                span.at_start.extend_from_slice(&AT_START);
-                span.at_start.extend_from_slice(&span.fields);
-            }
-            frame::replace(&mut span.fields, more);
-        });
-    }
-
-    /// Notes what the span's record needs of its start. Call right after it was [opened](open): it
-    /// starts at `since`, on the thread with that number.
-    #[inline]
-    pub fn begin(self, since: u64, thread: u32) {
-        let Self { slot, .. } = self;
-        let (parent, _) =
-            Number::new(slot.references.last_facts().parent).map_or((0, 0), Number::parts);
-        let age = match PARENT.get() {
-            // If another thread moves the parent just now, the age is wrong. It matters only if the
-            // wall clock is stepped within the trace.
-            Some(known) if known.place.get() == parent && !known.ids.is_moved() => {
-                known.age_at(since)
-            }
-            _ => 0,
-        };
-        slot.references.set_age(age);
-        slot.below.keep(thread);
-    }
-
-    /// Calls `f` with the fields with which the span started.
-    pub fn with_start<R>(self, f: impl FnMut(&[u8]) -> R) -> R {
-        self.slot.with_start(f)
-    }
-
-    /// Returns the start of the span.
-    pub fn start(self) -> Start {
-        self.slot.start()
+        self.change(|span| span.record.replace_fields(more));
     }
 
     /// Changes the records that are kept of the span, if it still waits. Returns whether it does.
@@ -418,10 +373,18 @@ impl PartialEq for Open {
 }
 
 impl Span {
+    /// Removes what takes memory that a free slot may keep.
+    #[inline]
+    fn renew(&mut self) {
+        self.metadata = None;
+        self.record.clear();
+        self.kept.clear();
+    }
+
     /// Returns whether the span takes more memory than a free slot may keep.
     #[inline]
     fn is_long(&self) -> bool {
-        [&self.fields, &self.at_start, &self.kept].iter().any(|it| it.capacity() > KEPT_BYTES)
+        self.record.capacity().max(self.kept.capacity()) > KEPT_BYTES
     }
 
     /// Returns whether there is anything that ends with the span.
@@ -446,6 +409,7 @@ impl Slot {
             place: NonZeroU32::MIN.saturating_add(u32::try_from(index).unwrap_or(u32::MAX)),
             is_filled: AtomicBool::new(false),
             is_to_be_cleaned: AtomicBool::new(false),
+            has_record: AtomicBool::new(false),
             span: SharedLock::default(),
             ids: slot::Slot::default(),
         }
@@ -474,15 +438,14 @@ impl Slot {
         // span's end was interrupted.
         let renewed = self.span.write(|span| {
             let span = span.get_or_insert_default();
+            span.renew();
             span.metadata = metadata;
-            span.fields.clear();
-            span.at_start.clear();
-            span.kept.clear();
             (span.origin.take(), mem::take(&mut span.values))
         });
         if renewed.is_some() {
             // ORDERING: Relaxed: only the caller uses the slot.
             self.is_filled.store(code.is_none(), Ordering::Relaxed);
+            self.has_record.store(false, Ordering::Relaxed);
         }
         renewed.is_some()
     }

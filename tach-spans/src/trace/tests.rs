@@ -1,9 +1,11 @@
 //! What calls and the back end know of open spans.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::thread;
 
 use proptest::prelude::*;
+use tach_core::UnixTime;
+use tach_record::frame::{Code, SpanPart, What};
 
 use super::w3c::TraceContext;
 use super::*;
@@ -23,11 +25,25 @@ fn origin() -> TraceContext {
     TraceContext::from_headers(header, "a=1").unwrap()
 }
 
+/// Returns the ids of the sampled spans that are open.
+fn sampled(contexts: &Contexts) -> HashSet<u64> {
+    let mut ids = HashSet::new();
+    contexts.open_spans(Time::Unix(UnixTime::from_nanos(9)), |record| {
+        let part = SpanPart::read(record).unwrap();
+        let What::Start(start) = part.what else { panic!("{part:?}") };
+        assert_eq!(start.since, Time::Unix(UnixTime::from_nanos(5)));
+        assert!([0, 6].contains(&start.parent), "a span that is sampled late has none");
+        assert!(ids.insert(part.context.span));
+    });
+    ids
+}
+
 /// Opens a span with ids by its number.
 fn open(contexts: &Contexts, started: Started) -> (Open, SpanContext) {
-    let span = slots::open(OWNER, None, None, None).unwrap();
+    let span = slots::open(OWNER, None, Code::of(1), None).unwrap();
     let context = contexts.new_ids(span, None, |trace| trace % 2 == 0);
-    contexts.insert(span, &context, started);
+    let begun = if context.is_sampled { Begun::at(5, 6) } else { Begun::default() };
+    contexts.insert(span, &context, Started { begun, ..started });
     (span, context)
 }
 
@@ -56,6 +72,8 @@ proptest! {
                 }
                 (Some((span, context, is_moved, _)), 1) => {
                     let to = SpanContext { span: context.span, ..numbered(number) };
+                    // A span that is not sampled begins now.
+                    prop_assert!(span.keep_start(*context, Time::Unix(UnixTime::from_nanos(5))));
                     prop_assert_eq!(span.ids().move_to(to.trace, to.is_sampled), !*is_moved);
                     if !*is_moved {
                         (*context, *is_moved) = (to, true);
@@ -88,10 +106,11 @@ proptest! {
                 prop_assert!(contexts.find(context.span).is_none());
             }
         }
-        let ids: HashSet<u64> = known.iter().flatten().map(|(_, it, ..)| it.span).collect();
-        prop_assert_eq!(contexts.spans(), ids);
+        let ids = known.iter().flatten().filter(|(_, it, ..)| it.is_sampled);
+        let ids: HashSet<u64> = ids.map(|(_, it, ..)| it.span).collect();
+        prop_assert_eq!(sampled(&contexts), ids);
         known.into_iter().flatten().for_each(|(span, ..)| close(span));
-        prop_assert!(contexts.spans().is_empty());
+        prop_assert!(sampled(&contexts).is_empty());
     }
 }
 
@@ -114,7 +133,6 @@ fn a_lent_span_shows_what_another_one_passes_on() {
     contexts.lend(span, lender, &context);
     assert_eq!((contexts.get(span), contexts.record(span)), (Some(context), false));
     assert_eq!(span.origin(), Some(origin()));
-    assert_eq!(contexts.spans(), [context.span].into());
     [span, lender].into_iter().for_each(close);
 }
 
@@ -135,10 +153,11 @@ fn hundreds_of_thousands_of_open_spans_are_known() {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(spans.len(), 4 * EACH);
-    assert_eq!(contexts.spans(), spans.keys().copied().collect());
+    let are_sampled = spans.iter().filter(|(_, span)| span.ids().may_be_sampled());
+    assert_eq!(sampled(&contexts), are_sampled.map(|(id, _)| *id).collect());
     assert!(spans.iter().all(|(id, span)| contexts.find(*id).is_some_and(|it| it.0 == *span)));
     spans.into_values().for_each(close);
-    assert!(contexts.spans().is_empty());
+    assert!(sampled(&contexts).is_empty());
 }
 
 #[test]

@@ -12,7 +12,7 @@ assert_implements!(
     durations::histogram::Histogram, durations::options::Durations,
     durations::snapshot::SpanDurations, durations::Collected, durations::Table,
     durations::export::Point<'_>,
-    spans::kept::Kept, spans::open::Spans, spans::slow::Slow, spans::span::Dropped,
+    spans::kept::Kept, spans::open::End, spans::open::Spans, spans::slow::Slow, spans::span::Dropped,
     spans::span::LastValues<'_>, spans::span::Span<'_>, spans::status::Code,
     spans::status::Status, spans::tail::waiting::WaitingTraces, spans::tail::Tail,
     spans::threads::Threads, spans::traces::Traces, spans::trees::Trees,

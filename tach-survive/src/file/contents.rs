@@ -38,7 +38,7 @@ pub(super) fn summary(image: &Image<'_>, mut left: Left) -> Summary {
         match image::foreign(&record, image, None) {
             Foreign::Event(_) => (records, last) = (records + 1, Some(time)),
             Foreign::Part(copy) => {
-                spans_lost += u64::from(frame::is_part(&copy, RecordKind::End));
+                spans_lost += u64::from(frame::is_part(&copy, RecordKind::Span));
             }
             Foreign::Invalid => cut += 1,
         }

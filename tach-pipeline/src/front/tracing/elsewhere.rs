@@ -8,16 +8,15 @@ use super::fields::is_enabled;
 use super::otel::{Found, Surroundings};
 use super::parents::Parents;
 use super::parts::{Target, log_kept};
-use super::spans::Begun;
+use super::spans::Beginning;
 use crate::callsites::is_at_boundary;
-use crate::channel::current_thread;
 use crate::frame::{self, Code, Linked, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{self, Started, current};
+use crate::trace::{Started, current};
 
 impl Pipeline {
     /// Like [`start_span`](Self::start_span), for a span that may have a parent elsewhere, or more
@@ -30,10 +29,12 @@ impl Pipeline {
         code: Option<Code>,
         within: Option<SpanContext>,
         found: Found,
-    ) {
+    ) -> bool {
         let shared = self.shared();
         let contexts = &shared.spans.contexts;
-        let Some(surroundings) = shared.surroundings(attributes, code, found) else { return };
+        let Some(surroundings) = shared.surroundings(attributes, code, found) else {
+            return false;
+        };
         let metadata = attributes.metadata();
         let mut parents = Parents {
             own: within,
@@ -43,7 +44,7 @@ impl Pipeline {
         parents.decide(surroundings.attached, current::remote_parent);
         let origin = parents.origin();
         if origin.is_none() && !contexts.give_ids() {
-            return;
+            return false;
         }
         if let Some((span, _)) = &mut parents.elsewhere {
             *span = shared.adopted(span);
@@ -62,14 +63,16 @@ impl Pipeline {
             origin.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
         let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
         let inherited = parent_span.and_then(Open::origin);
-        // The record of a start names a parent of the same trace alone.
-        let parent_id = parent.filter(|parent| parent.trace == context.trace);
-        let parent_id = parent_id.map_or(0, |parent| parent.span);
-        let begun = match (context.is_sampled, &inherited) {
-            (true, None) => shared.begin_one_record(attributes, span, code, parent_id),
-            (true, Some(_)) => trace::Begun::default(),
-            (false, _) => shared.begin_unsampled(code, !follows && !metadata.fields().is_empty()),
+        // The record of a span names a parent of the same trace alone.
+        let in_trace = parent.filter(|parent| parent.trace == context.trace);
+        let beginning = Beginning {
+            code,
+            context: &context,
+            parent: in_trace.map_or(0, |parent| parent.span),
+            follows,
+            inherited: inherited.as_ref(),
         };
+        let begun = shared.begin_span(attributes, span, beginning);
         contexts.insert(span, &context, Started { is_active, follows, begun });
         span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
         let passed_on = match trusted {
@@ -80,15 +83,8 @@ impl Pipeline {
             span.set_origin(passed_on);
         }
         self.keep_context(span, metadata, context, origin, is_active, parent_span, values);
-        if context.is_sampled && !begun.is_one_record() {
-            let start = Begun { metadata, code, context: &context, parent: parent_id };
-            if !shared.log_new(attributes, start, inherited.as_ref()) {
-                return span.ids().lose_start();
-            }
-        } else if !context.is_sampled && shared.has_unsampled_start(metadata, span) {
-            shared.start_unsampled(attributes, &context, code, span);
-        }
         self.log_elsewhere(Target::new(span), &parents);
+        true
     }
 
     /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
@@ -105,37 +101,30 @@ impl Pipeline {
             return !is_stranger && self.pass_on(span, metadata, parent);
         };
         let (before, slot) = (target.context, span.ids());
+        // The move takes the words of the start.
+        if !span.keep_start(before, shared.clock_time()) {
+            return false;
+        }
         if is_stranger {
             // The span stays in its trace. This marks it as moved, so that no second parent is set.
-            let begun = slot.begin_move(before.trace, before.is_sampled);
-            if let Some(begun) = begun {
-                shared.open_late(span, metadata, &before, begun);
-                slot.end_move(before.is_sampled);
+            let is_first = slot.move_to(before.trace, before.is_sampled);
+            if is_first {
                 span.take_kept();
                 self.link_to_stranger(target, parent);
             }
-            return begun.is_some();
+            return is_first;
         }
         let parent = &shared.adopted(parent);
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled =
             shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
         let after = SpanContext { trace, is_sampled, ..before };
-        let Some(begun) = slot.begin_move(trace, is_sampled) else { return false };
-        let starts = is_sampled && !before.is_sampled;
-        if !starts {
-            shared.open_late(span, metadata, &before, begun);
+        if !slot.begin_move(trace, is_sampled) {
+            return false;
         }
-        // Before the span is sampled for other threads: the back end gives up what it reads of a
-        // span whose start does not follow soon. So they keep what they add, until nothing is left
-        // to log.
-        let take_kept = || span.take_kept_or(|| slot.end_move(is_sampled));
-        let mut is_started = false;
-        if starts {
-            is_started = shared.start_sampled(span, metadata, &after, begun);
-        }
-        while let Some(kept) = take_kept() {
-            if is_started {
+        // Until nothing is left to log, other threads keep what they add.
+        while let Some(kept) = span.take_kept_or(|| slot.end_move(is_sampled)) {
+            if is_sampled {
                 frame::split_all(&kept).for_each(|record| _ = log_kept(shared, record));
             }
         }
@@ -148,7 +137,7 @@ impl Pipeline {
         self.renew_context(span, after, None);
         if before.is_sampled && !is_sampled {
             self.log_record(before, RecordKind::Discard, |_| {});
-        } else if is_sampled && (before.is_sampled || is_started) {
+        } else if is_sampled {
             self.log_record(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
@@ -213,71 +202,6 @@ impl Pipeline {
 }
 
 impl Shared {
-    /// Logs the start of a span that is moved, unless it was logged before: the slot forgets it. If
-    /// the span is not sampled, the back end counts its duration from now on.
-    fn open_late(
-        &self,
-        span: Open,
-        metadata: &'static Metadata<'static>,
-        context: &SpanContext,
-        begun: trace::Begun,
-    ) {
-        let is_needed = context.is_sampled || self.wanted.durations;
-        if begun.is_one_record() && is_needed && !self.log_begun(span, metadata, context, begun) {
-            span.ids().lose_start();
-        }
-    }
-
-    /// Logs the start of a span that is sampled after all. If its start was neither kept nor logged,
-    /// the span starts now. Returns whether the back end knows the span then.
-    fn start_sampled(
-        &self,
-        span: Open,
-        metadata: &'static Metadata<'static>,
-        context: &SpanContext,
-        begun: trace::Begun,
-    ) -> bool {
-        let slot = span.ids();
-        if slot.context_and_flags().1.have_lost_start() {
-            return false;
-        }
-        let is_logged = self.log_begun(span, metadata, context, begun);
-        if !is_logged && (begun.is_one_record() || !self.wanted.durations) {
-            slot.lose_start();
-        }
-        is_logged
-    }
-
-    /// Logs the start of an open span, with the fields that its slot has if it is sampled. If the
-    /// slot did not keep the time of the start, the span starts now, or its start was logged for its
-    /// duration. Returns whether the record is in the thread's queue.
-    fn log_begun(
-        &self,
-        span: Open,
-        metadata: &'static Metadata<'static>,
-        context: &SpanContext,
-        begun: trace::Begun,
-    ) -> bool {
-        let trace::Begun { since, parent } = begun;
-        let is_kept = begun.is_one_record();
-        let time = if is_kept { self.time_of(since) } else { self.clock_time() };
-        let start = Begun { metadata, code: span.start().code, context, parent };
-        span.with_start(|fields| {
-            let mut scratch = current_thread::take_scratch();
-            self.write_start(&mut scratch, start, time, |to| {
-                if context.is_sampled {
-                    to.fields(fields);
-                } else {
-                    to.unsampled();
-                }
-                if !is_kept && self.wanted.durations {
-                    to.again();
-                }
-            });
-            current_thread::push(&self.channel, scratch)
-        })
-    }
-
     /// Returns the span of another process as the parent of a span about which this process
     /// decides.
     pub(super) fn adopted(&self, parent: &TraceContext) -> TraceContext {

@@ -1,6 +1,7 @@
 //! The road of spans, whichever subscriber they come from: how they start, are entered, left and
 //! closed.
 
+use core::num::NonZeroU32;
 use std::thread;
 
 use tach_core::{Instant, UnixTime};
@@ -10,11 +11,10 @@ use tracing_core::{Event, Metadata};
 use super::fields::{MOST, NAMELESS, Visitor, level, with_fields, write_around};
 use crate::callsites::{self, Callsite, is_at_boundary, place_of};
 use crate::channel::current_thread;
-use crate::frame::{self, Code, MaybeStatic, Scratch, Time, Writer};
+use crate::frame::{Code, MaybeStatic, RecordKind, SpanRecord, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::shared::span_state::Spans;
 use crate::trace::current::{self, Innermost};
 use crate::trace::layers::Layers;
 use crate::trace::otel::Active;
@@ -22,14 +22,17 @@ use crate::trace::slots::{self, Closing, Number, Open};
 use crate::trace::w3c::TraceContext;
 use crate::trace::{self, Slot, Started};
 
-/// What the record of a span's start has besides the fields.
+/// What a span begins with, besides its fields.
 #[derive(Clone, Copy)]
-pub(super) struct Begun<'a> {
-    pub(super) metadata: &'static Metadata<'static>,
+pub(super) struct Beginning<'a> {
     pub(super) code: Option<Code>,
     pub(super) context: &'a SpanContext,
     /// The id of the parent of the same trace, or zero.
     pub(super) parent: u64,
+    /// Whether the span follows the decision of its parent.
+    pub(super) follows: bool,
+    /// What the span inherits from a span of another process.
+    pub(super) inherited: Option<&'a TraceContext>,
 }
 
 impl Pipeline {
@@ -124,16 +127,16 @@ impl Pipeline {
             self.lack_slot(parent);
             return None;
         };
-        if let Some(trace) = unsampled {
-            let begun = shared.begin_unsampled(code, false);
-            shared.spans.contexts.insert_unsampled(span, trace, begun);
-        } else if shared.filters.kept.is_none()
-            || shared.filters.is_span_recorded(level(metadata), metadata.target())
-        {
+        let is_kept = if let Some(trace) = unsampled {
+            shared.spans.contexts.insert_unsampled(span, trace, shared.begun_unsampled(false));
+            false
+        } else {
             // What the filter refuses is kept for a backtrace, if anything.
-            self.start_span(shared, attributes, span, code, innermost);
-        }
-        if shared.wanted.events {
+            (shared.filters.kept.is_none()
+                || shared.filters.is_span_recorded(level(metadata), metadata.target()))
+                && self.start_span(shared, attributes, span, code, innermost)
+        };
+        if !is_kept && shared.wanted.events {
             keep_fields(attributes, span);
         }
         Some(span)
@@ -171,7 +174,7 @@ impl Pipeline {
     }
 
     /// Starts a span, which has a slot. `code` is the code of the callsite. `innermost` is the
-    /// innermost span that the thread is in.
+    /// innermost span that the thread is in. Returns whether the fields are kept, if they are needed.
     #[expect(clippy::inline_always, reason = "it is called once")]
     #[inline(always)]
     fn start_span(
@@ -181,12 +184,12 @@ impl Pipeline {
         span: Open,
         code: Option<Code>,
         innermost: Innermost,
-    ) {
+    ) -> bool {
         let (contexts, metadata) = (&shared.spans.contexts, attributes.metadata());
         let found = shared.found(attributes, code);
         let has_other = found.is_around() || current::has_remote_parent();
         if !has_other && contexts.are_unused() {
-            return;
+            return false;
         }
         let within = match innermost {
             Innermost::None => None,
@@ -206,30 +209,16 @@ impl Pipeline {
         let is_active = found.is_active();
         let follows =
             within.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
-        let begun = if context.is_sampled {
-            // The record of a start names a parent of the same trace alone.
-            let parent = within.map_or(0, |within| within.span);
-            shared.begin_one_record(attributes, span, code, parent)
-        } else {
-            shared.begin_unsampled(code, !follows && !metadata.fields().is_empty())
-        };
+        // The record of a span names a parent of the same trace alone.
+        let parent = within.map_or(0, |within| within.span);
+        let beginning = Beginning { code, context: &context, parent, follows, inherited: None };
+        let begun = shared.begin_span(attributes, span, beginning);
         contexts.insert(span, &context, Started { is_active, follows, begun });
         if is_active {
             span.ids().take_parents(attributes.is_contextual());
             self.keep_active_alone(span, attributes, context, within);
         }
-        if context.is_sampled {
-            if begun.is_one_record() {
-                return;
-            }
-            let parent = within.map_or(0, |within| within.span);
-            let start = Begun { metadata, code, context: &context, parent };
-            if !shared.log_new(attributes, start, None) {
-                span.ids().lose_start();
-            }
-        } else if shared.has_unsampled_start(metadata, span) {
-            shared.start_unsampled(attributes, &context, code, span);
-        }
+        true
     }
 
     /// Adds values to a span.
@@ -324,7 +313,7 @@ impl Pipeline {
         let is_unsampled = contexts.are_unsampled(flags);
         if is_unsampled && !shared.wanted.durations {
             ids.remove();
-        } else if is_unsampled && flags.are_one_record() {
+        } else if is_unsampled && shared.counts_at_end(closing) {
             shared.add_duration(ids, closing);
             ids.remove();
         } else if contexts.is_own(flags) {
@@ -336,31 +325,22 @@ impl Pipeline {
     /// no thread has entered ends now.
     #[inline]
     pub(super) fn end_span(shared: &Shared, ids: &Slot, closing: &Closing, given: Option<Time>) {
-        let (context, flags) = ids.context_and_flags();
-        let mut is_lost = false;
-        if flags.have_lost_start() {
-            // The parts of a span that was moved may have come before its start.
-            is_lost = flags.are_moved();
-        } else if context.is_sampled || shared.wanted.durations {
+        let context = ids.context();
+        if context.is_sampled || shared.wanted.durations {
             let end = || given.or_else(|| ids.left().map(|left| shared.time_of(left)));
             let end = || end().unwrap_or_else(|| shared.clock_time());
-            // The end is logged before the ids are removed, since the back end takes a span without
-            // ids for one that has logged its end.
-            if !flags.are_one_record() {
-                let end = frame::end(end(), &context);
-                is_lost = !current_thread::push_words(&shared.channel, &end);
-            } else if !context.is_sampled {
+            if !context.is_sampled && shared.counts_at_end(closing) {
                 shared.add_duration(ids, closing);
-            } else if !shared.log_one_record(ids, closing, context, end()) {
-                // The back end reads the full queue soon.
+            } else if !shared.log_span(ids, closing, context, end()) {
+                // The back end waits for the record of a span that has ids. It reads the full queue
+                // soon.
                 ids.remove();
                 return shared.spans.contexts.lose_end();
             }
         }
+        // After the record is logged: the back end takes a span without ids for one whose record it
+        // has taken.
         ids.remove();
-        if is_lost {
-            Spans::lose_end(&shared.spans.contexts, &shared.channel);
-        }
     }
 
     /// Writes the names and the fields of the spans that an event is in.
@@ -376,10 +356,12 @@ impl Pipeline {
 #[inline]
 pub(super) fn keep_fields(attributes: &Attributes<'_>, span: Open) {
     if !attributes.is_empty() {
-        with_fields(
-            |visitor| attributes.record(visitor),
-            |fields| span.change_fields(|kept| kept.extend_from_slice(fields)),
-        );
+        let mut scratch = current_thread::take_scratch();
+        let mut to = Writer::of_fields(&mut scratch);
+        attributes.record(&mut Visitor::of_span(&mut to));
+        let end = to.end_so_far();
+        span.keep_record(&mut scratch, 0..end);
+        current_thread::give_back(scratch);
     }
 }
 
@@ -404,133 +386,105 @@ impl Shared {
         self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
     }
 
-    /// Begins a sampled span that is logged as one record when it ends. Returns the default if its
-    /// start is logged. That is so if something shows open spans, if the slot does not keep the
-    /// fields anyway, and for a thread without a queue.
-    #[inline]
-    pub(super) fn begin_one_record(
+    /// Begins a span. If the slot's words do not say all of it, keeps its record. Returns the
+    /// default if the span logs nothing when it ends, and will not.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    pub(super) fn begin_span(
         &self,
         attributes: &Attributes<'_>,
         span: Open,
-        code: Option<Code>,
-        parent: u64,
+        beginning: Beginning<'_>,
     ) -> trace::Begun {
-        let keeps_fields = self.wanted.events || attributes.metadata().fields().is_empty();
-        if self.spans.shows_open || !keeps_fields || code.is_none() {
-            return trace::Begun::default();
+        let Beginning { code, context, parent, inherited, .. } = beginning;
+        if !context.is_sampled && !self.may_log_unsampled(code) {
+            return self.begin_unsampled(attributes, span, beginning.follows);
         }
-        let Some(thread) = current_thread::number(&self.channel) else {
-            return trace::Begun::default();
-        };
-        let since = self.clock_time().number();
-        span.begin(since, thread.get());
-        trace::Begun { since, parent }
-    }
-
-    /// Logs a span that has ended, whose start was not logged. Returns whether the record is in the
-    /// thread's queue.
-    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-    #[inline(always)]
-    fn log_one_record(
-        &self,
-        ids: &Slot,
-        closing: &Closing,
-        context: SpanContext,
-        end: Time,
-    ) -> bool {
-        if closing.may_have_fields() {
-            return self.log_one_record_with_fields(ids, closing, end);
-        }
-        // A span without a code has logged its start.
-        span_record(ids, closing, context)
-            .is_none_or(|record| current_thread::push_words(&self.channel, &record.words(end)))
-    }
-
-    #[inline(never)]
-    fn log_one_record_with_fields(&self, ids: &Slot, closing: &Closing, end: Time) -> bool {
-        let Some(record) = span_record(ids, closing, ids.context()) else { return true };
-        let mut scratch = current_thread::take_scratch();
-        closing.with_start(|fields| record.write(&mut scratch, end, fields));
-        current_thread::push(&self.channel, scratch)
-    }
-
-    /// Logs the start of a sampled span. Returns whether the record is in the thread's queue.
-    #[inline]
-    pub(super) fn log_new(
-        &self,
-        attributes: &Attributes<'_>,
-        start: Begun<'_>,
-        inherited: Option<&TraceContext>,
-    ) -> bool {
-        let Begun { metadata, code, context, parent } = start;
-        let (None, Some(code), true) = (inherited, code, metadata.fields().is_empty()) else {
-            return self.log_fields(attributes, start, inherited);
-        };
-        let record = frame::start(self.clock_time(), level(metadata), code, context, parent);
-        current_thread::push_words(&self.channel, &record)
-    }
-
-    /// Logs the start of a sampled span with its fields.
-    #[inline(never)]
-    fn log_fields(
-        &self,
-        attributes: &Attributes<'_>,
-        start: Begun<'_>,
-        inherited: Option<&TraceContext>,
-    ) -> bool {
-        self.log_start(start, |to| {
-            attributes.record(&mut Visitor::of_span(to));
-            if let Some(inherited) = inherited {
-                inherited.write_origin(to);
+        let has_fields = !attributes.metadata().fields().is_empty();
+        let has_more = has_fields || code.is_none() || inherited.is_some();
+        let since = self.clock_time();
+        let thread = current_thread::number(&self.channel);
+        span.begin(since.number(), thread.map_or(0, NonZeroU32::get));
+        if has_more {
+            if context.is_sampled && !self.wanted.events && code.is_some() && inherited.is_none() {
+                self.log_fields(attributes, context, since);
+            } else {
+                self.keep_beginning(attributes, span, since, beginning);
             }
-        })
+        }
+        trace::Begun::at(since.number(), parent)
     }
 
-    /// Logs the start of a span. `write` adds the fields. Returns whether the record is in the
-    /// thread's queue.
-    #[inline]
-    pub(super) fn log_start(&self, start: Begun<'_>, write: impl FnOnce(&mut Writer<'_>)) -> bool {
-        let time = self.clock_time();
+    /// Logs the fields of a span that begins: to keep them takes two locks, and no line needs them.
+    #[inline(never)]
+    fn log_fields(&self, attributes: &Attributes<'_>, context: &SpanContext, since: Time) {
         let mut scratch = current_thread::take_scratch();
-        self.write_start(&mut scratch, start, time, write);
-        current_thread::push(&self.channel, scratch)
-    }
-
-    #[inline]
-    pub(super) fn write_start(
-        &self,
-        to: &mut Scratch,
-        start: Begun<'_>,
-        time: Time,
-        write: impl FnOnce(&mut Writer<'_>),
-    ) {
-        let mut to = start.begin(to, time);
-        write(&mut to);
-        if to.is_whole() {
-            to.site(self.wanted, place_of(start.metadata, MaybeStatic::Static), None);
+        let mut to = Writer::begin_part(&mut scratch, since, RecordKind::Values, *context);
+        let start = to.end_so_far();
+        attributes.record(&mut Visitor::of_span(&mut to));
+        if to.end_so_far() == start {
+            return current_thread::give_back(scratch);
         }
         to.end();
+        // A full queue counts them.
+        current_thread::push(&self.channel, scratch);
     }
-}
 
-/// Returns a span that has ended, for its record.
-#[inline]
-fn span_record(ids: &Slot, closing: &Closing, context: SpanContext) -> Option<frame::SpanRecord> {
-    let trace::Begun { since, parent } = ids.begun();
-    let slots::Start { code, age, thread } = closing.start();
-    Some(frame::SpanRecord { code: code?, context, parent, since, age, thread })
-}
+    /// Keeps the record of a span that begins.
+    #[inline(never)]
+    fn keep_beginning(
+        &self,
+        attributes: &Attributes<'_>,
+        span: Open,
+        since: Time,
+        beginning: Beginning<'_>,
+    ) {
+        let Beginning { code, context, parent, inherited, .. } = beginning;
+        let (metadata, slots::Start { age, thread, .. }) = (attributes.metadata(), span.start());
+        let record = SpanRecord { context: *context, parent, since, age, thread };
+        let mut scratch = current_thread::take_scratch();
+        let mut to = if let Some(code) = code {
+            Writer::begin_span_at(&mut scratch, code, &record)
+        } else {
+            let texts = [metadata.target(), metadata.name()].map(MaybeStatic::Static);
+            Writer::begin_span(&mut scratch, level(metadata), texts, &record)
+        };
+        let start = to.end_so_far();
+        attributes.record(&mut Visitor::of_span(&mut to));
+        let fields = start..to.end_so_far();
+        if let Some(inherited) = inherited {
+            inherited.write_origin(&mut to);
+        }
+        if to.is_whole() {
+            to.site(self.wanted, place_of(metadata, MaybeStatic::Static), None);
+        }
+        to.end();
+        span.keep_record(&mut scratch, fields);
+        current_thread::give_back(scratch);
+    }
 
-impl Begun<'_> {
+    /// Logs a span that has ended. Returns whether the record is in the thread's queue.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    pub(super) fn begin(self, to: &mut Scratch, time: Time) -> Writer<'_> {
-        let Self { metadata, code, context, parent } = self;
-        let level = level(metadata);
-        let Some(code) = code else {
-            let (target, name) = (metadata.target(), metadata.name());
-            return Writer::begin_span(to, time, level, target, name, *context, parent);
-        };
-        Writer::begin_span_at(to, time, level, code, context, parent)
+    fn log_span(&self, ids: &Slot, closing: &Closing, context: SpanContext, end: Time) -> bool {
+        if closing.has_record() {
+            return self.log_record_of(closing, context.is_sampled, end);
+        }
+        let slots::Start { code, age, thread } = closing.start();
+        let begun = ids.begun();
+        // A span without a code has a record, and so has one that was moved.
+        let (Some(code), Some(since)) = (code, begun.since()) else { return true };
+        let (since, parent) = (self.time_of(since), begun.parent);
+        let record = SpanRecord { context, parent, since, age, thread };
+        current_thread::push_words(&self.channel, &record.words(code, end))
+    }
+
+    /// Logs the record that the slot keeps.
+    #[inline(never)]
+    fn log_record_of(&self, closing: &Closing, is_sampled: bool, end: Time) -> bool {
+        let mut scratch = current_thread::take_scratch();
+        let is_taken = closing.take_record(&mut scratch);
+        scratch.end_span(end, is_sampled);
+        is_taken && current_thread::push(&self.channel, scratch)
     }
 }

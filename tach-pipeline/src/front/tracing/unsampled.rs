@@ -4,12 +4,10 @@ use tach_core::Instant;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use super::fields::{Visitor, is_chosen, is_enabled, key};
-use super::spans::{Begun, keep_fields};
+use super::fields::is_enabled;
+use super::spans::keep_fields;
 use crate::callsites::declares_kind;
-use crate::channel::current_thread;
 use crate::frame::Code;
-use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::current::{self, Innermost};
@@ -47,10 +45,9 @@ impl Shared {
         code: Code,
         parent: Open,
     ) -> Option<u128> {
-        let has_duration = self.spans.durations.is_none() || self.counts_at_end();
         let is_plain = !code.is_at_boundary()
             && self.filters.kept.is_none()
-            && has_duration
+            && !self.may_log_unsampled(Some(code))
             && self.spans.sampling.follows_parents();
         if !is_plain || self.found(attributes, Some(code)).is_around() {
             return None;
@@ -58,43 +55,58 @@ impl Shared {
         self.spans.contexts.unsampled_parent(parent)
     }
 
-    /// Returns whether the duration of a span that is not sampled is counted when the span ends.
-    /// With chosen attributes, the back end counts it, which knows their values.
+    /// Returns whether a span that is not sampled may log a record when it ends: the back end counts
+    /// its duration, since that knows the values of the chosen attributes. A callsite without a code
+    /// has no place for a duration, and what is kept of its spans is a record.
     #[inline]
-    fn counts_at_end(&self) -> bool {
-        self.spans.durations.as_ref().is_some_and(|it| it.attributes().is_empty())
+    pub(super) fn may_log_unsampled(&self, code: Option<Code>) -> bool {
+        match code {
+            Some(_) => self.spans.durations.as_ref().is_some_and(|it| !it.attributes().is_empty()),
+            None => self.wanted.durations || self.wanted.spans,
+        }
     }
 
-    /// Begins a span that is not sampled. Returns the default if its start is logged for its
-    /// duration, or needed for nothing. `waits` is whether the span has fields and waits for the
-    /// decision whether it is sampled.
+    /// Begins another span that is not sampled, and keeps its fields if lines or a later decision
+    /// may need them.
+    #[inline(never)]
+    pub(super) fn begin_unsampled(
+        &self,
+        attributes: &Attributes<'_>,
+        span: Open,
+        follows: bool,
+    ) -> trace::Begun {
+        let waits = self.wanted.spans && !follows && !attributes.metadata().fields().is_empty();
+        if waits || self.wanted.events {
+            keep_fields(attributes, span);
+        }
+        self.begun_unsampled(waits)
+    }
+
+    /// Returns the start of a span that is not sampled, if it is needed.
     #[inline]
-    pub(super) fn begin_unsampled(&self, code: Option<Code>, waits: bool) -> trace::Begun {
+    pub(super) fn begun_unsampled(&self, waits: bool) -> trace::Begun {
         if waits || self.wanted.durations {
-            self.begun_unsampled(code)
+            trace::Begun::at(self.clock_time().number(), 0)
         } else {
             trace::Begun::default()
         }
     }
 
-    #[inline(never)]
-    fn begun_unsampled(&self, code: Option<Code>) -> trace::Begun {
-        let is_needed = if self.wanted.durations {
-            code.is_some() && self.counts_at_end()
-        } else {
-            self.wanted.spans
-        };
-        let since = if is_needed { self.clock_time().number() } else { 0 };
-        trace::Begun { since, parent: 0 }
+    /// Returns whether the duration of a span that ends and is not sampled is counted now: no
+    /// attributes are chosen, and nobody has kept its record to move it.
+    #[inline]
+    pub(super) fn counts_at_end(&self, closing: &Closing) -> bool {
+        let durations = self.spans.durations.as_ref();
+        !closing.has_record() && durations.is_some_and(|it| it.attributes().is_empty())
     }
 
-    /// Counts the duration of a span that ends and that [began](Self::begin_unsampled) so.
+    /// Counts the duration of a span that ends.
     #[inline]
     pub(super) fn add_duration(&self, ids: &Slot, closing: &Closing) {
         let (Some(durations), Some(code)) = (&self.spans.durations, closing.start().code) else {
             return;
         };
-        let since = ids.begun().since;
+        let Some(since) = ids.begun().since() else { return };
         let end = ids.left().unwrap_or_else(|| self.clock_time().number());
         let took = match &self.clock {
             None => Instant::from_ticks(end).saturating_duration_since(Instant::from_ticks(since)),
@@ -102,47 +114,6 @@ impl Shared {
         };
         if !durations.add(code, took) {
             self.channel.signals.dropped_spans.add(1);
-        }
-    }
-
-    /// Returns whether anything is logged or kept of the start of a span that is not sampled, except
-    /// for what lines need.
-    #[inline]
-    pub(super) fn has_unsampled_start(&self, metadata: &Metadata<'_>, span: Open) -> bool {
-        self.wanted.durations && !span.ids().is_one_record()
-            || !self.wanted.events && !metadata.fields().is_empty() && span.ids().waits()
-    }
-
-    /// Logs the start of a span that is not sampled for its duration, if the back end counts it,
-    /// and keeps the fields of a span that waits, unless lines need them anyway.
-    #[inline(never)]
-    pub(super) fn start_unsampled(
-        &self,
-        attributes: &Attributes<'_>,
-        context: &SpanContext,
-        code: Option<Code>,
-        span: Open,
-    ) {
-        if self.wanted.spans && !self.wanted.events && span.ids().waits() {
-            keep_fields(attributes, span);
-        }
-        let Some(durations) = self.spans.durations.as_ref().filter(|_| !span.ids().is_one_record())
-        else {
-            return;
-        };
-        let (metadata, chosen) = (attributes.metadata(), durations.attributes());
-        let start = Begun { metadata, code, context, parent: 0 };
-        let has_chosen = !chosen.is_empty()
-            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
-        let mut scratch = current_thread::take_scratch();
-        let mut to = start.begin(&mut scratch, self.clock_time());
-        to.unsampled();
-        if has_chosen {
-            attributes.record(&mut Visitor::of_keys(&mut to, chosen));
-        }
-        to.end();
-        if !current_thread::push(&self.channel, scratch) {
-            span.ids().lose_start();
         }
     }
 }

@@ -98,10 +98,6 @@ impl Steps for SpanOptions {
             _ => Sampling::none(),
         };
         self.sent.share(spans);
-        // Slots die with the process. Log each start in the file, or an open span could not be
-        // recovered.
-        let is_in_file = shared.channel.common().is_in_file();
-        spans.shows_open = spans.sends_unfinished || shared.wanted.recorder || is_in_file;
         spans.durations = self.durations.take().map(|options| Collected::new(options, now));
         spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
     }

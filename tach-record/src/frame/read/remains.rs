@@ -17,13 +17,12 @@ const SHORT: usize = 256;
 pub enum Remains {
     /// The record belongs to no span.
     Nothing,
-    /// The record is the start of a span, or a long one of a span that has ended, so the span is
-    /// lost.
+    /// The record is a long one of a span, so the span is lost.
     NoSpan,
-    /// The record is of a span that has ended, and short enough to be kept as it is.
+    /// The record is of a span, and short enough to be kept as it is.
     Span,
-    /// The record is the end of a span, its new parent, or the decision that it is not sampled. It
-    /// is short enough to be kept as it is.
+    /// The record is the new parent of a span, or the decision that it is not sampled. It is short
+    /// enough to be kept as it is.
     Whole,
     /// A record of the kind [`Lost`](RecordKind::Lost), in place of an event or a part.
     Part([u8; LOST_BYTES]),
@@ -82,8 +81,8 @@ pub fn remains(record: &[u8]) -> Remains {
     let Some(kind) = head.record() else { return Remains::Nothing };
     match kind {
         RecordKind::Span if record.len() <= SHORT => Remains::Span,
-        RecordKind::Start | RecordKind::Span => Remains::NoSpan,
-        RecordKind::End | RecordKind::Parent | RecordKind::Discard => Remains::Whole,
+        RecordKind::Span => Remains::NoSpan,
+        RecordKind::Parent | RecordKind::Discard => Remains::Whole,
         _ => lost(record, kind).map_or(Remains::Nothing, |(context, lost)| {
             let mut remains = [0; LOST_BYTES];
             let kind = u64::from(head.kind & UNIX) | (RecordKind::Lost as u64) << RECORD_SHIFT;

@@ -7,7 +7,7 @@ use super::fields::Fields;
 use super::{Head, Reader, RecordKind, time_of};
 use crate::frame::linked::{Linked, Origin};
 use crate::frame::{
-    AGAIN, AGE_SHIFT, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, numbers,
+    AGE_SHIFT, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, numbers,
 };
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -15,7 +15,7 @@ use crate::level::Level;
 /// A part of a span.
 #[derive(Debug)]
 pub struct SpanPart<'a> {
-    /// The time of the record.
+    /// The time of the record. That of a span is its end.
     pub time: Time,
     /// The ids of the span.
     pub context: SpanContext,
@@ -28,7 +28,7 @@ pub struct SpanPart<'a> {
 /// What a part says of its span.
 #[derive(Debug)]
 pub enum What<'a> {
-    /// The span has started.
+    /// The span itself.
     Start(Start<'a>),
     /// Fields have other values.
     Values,
@@ -38,8 +38,6 @@ pub enum What<'a> {
     Parent(Linked),
     /// The decision that the span is not sampled, made after its start.
     Discard,
-    /// The span has ended.
-    End,
     /// What a full queue dropped of the span.
     Lost(Lost),
 }
@@ -55,20 +53,12 @@ pub struct Start<'a> {
     pub name: &'a str,
     /// The parent's id. Zero if there is no parent.
     pub parent: u64,
-    /// Whether this start follows another start of the same span.
-    pub is_again: bool,
-    /// What the record of a span that has ended says beside. The time of that record is the end.
-    pub ended: Option<Ended>,
-}
-
-/// What the record of a span that has ended says of its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
     /// When the span started.
     pub since: Time,
     /// When the first span of the trace started in this process.
     pub began: Time,
-    /// The [number](crate::queue::Queue::thread_number) of the thread on which the span started.
+    /// The [number](crate::queue::Queue::thread_number) of the thread on which the span started, or
+    /// zero.
     pub thread: u32,
 }
 
@@ -78,7 +68,7 @@ pub fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
 }
 
 /// Returns the number of the thread on which a span started, if the record that begins with `bytes`
-/// is of a span that has ended.
+/// is of a span with the number of its callsite.
 #[inline]
 pub fn starter(bytes: &[u8]) -> Option<u32> {
     const AT: usize = HEAD + (RecordKind::Span.words() - 1) * WORD;
@@ -103,6 +93,41 @@ pub fn may_set_status(bytes: &[u8]) -> bool {
         _ => numbers::text(head.message & !NUMBER).is_some_and(str::is_empty),
     };
     has_no_message || head.level().of_log() == log::Level::Error
+}
+
+/// Writes the end of a span into its record, which so far has the time of the start in its head.
+#[inline]
+pub fn end_span(record: &mut [u8], end: Time, is_sampled: bool) {
+    let Some(head) = record.first_chunk_mut::<HEAD>() else { return };
+    let [kind, ..] = &mut head[KIND_AT..] else { return };
+    if !is_sampled {
+        *kind |= UNSAMPLED.to_le_bytes()[0];
+    }
+    if (*kind & UNIX.to_le_bytes()[0] == 0) == matches!(end, Time::Ticks(_)) {
+        head[WORD..KIND_AT].copy_from_slice(&end.number().to_le_bytes());
+    } else {
+        end_by_wall(record, end.unix_time());
+    }
+}
+
+/// One of start and end was given, so both become Unix times.
+#[cold]
+fn end_by_wall(record: &mut [u8], end: UnixTime) {
+    let ids = |record: &[u8]| {
+        let mut reader = Reader(record);
+        let head = Head::read(&mut reader)?;
+        if head.kind & CALLSITE == 0 {
+            reader.text(head.target)?;
+        }
+        reader.text(head.message)?;
+        Some((record.len() - reader.0.len(), head.time().unix_time()))
+    };
+    let Some((ids, since)) = ids(record) else { return };
+    let at = ids + (RecordKind::Span.words() - 2) * WORD;
+    if let Some(to) = record.get_mut(at..at + WORD) {
+        to.copy_from_slice(&since.as_nanos().to_le_bytes());
+        set_time(record, end);
+    }
 }
 
 /// Sets the time of the record that begins with `bytes`.
@@ -141,27 +166,19 @@ impl<'a> SpanPart<'a> {
         let is_sampled = head.kind & UNSAMPLED == 0;
         let context = SpanContext { is_sampled, ..reader.context()? };
         let what = match head.record()? {
-            RecordKind::Start => {
-                let parent = u64::from_le_bytes(reader.array()?);
-                let is_again = head.kind & AGAIN != 0;
-                let level = head.level();
-                What::Start(Start { level, target, name, parent, is_again, ended: None })
-            }
             RecordKind::Span => {
                 let parent = u64::from_le_bytes(reader.array()?);
                 let since = u64::from_le_bytes(reader.array()?);
                 let (thread, age) = reader.halves()?;
                 let began = since.wrapping_sub(u64::from(age) << AGE_SHIFT);
                 let [since, began] = [since, began].map(|number| time_of(number, head.kind));
-                let ended = Some(Ended { since, began, thread });
                 let level = head.level();
-                What::Start(Start { level, target, name, parent, is_again: false, ended })
+                What::Start(Start { level, target, name, parent, since, began, thread })
             }
             RecordKind::Values => What::Values,
             RecordKind::Link => What::Link(reader.linked()?),
             RecordKind::Parent => What::Parent(reader.linked()?),
             RecordKind::Discard => What::Discard,
-            RecordKind::End => What::End,
             RecordKind::Lost => What::Lost(Lost::of_words(reader.array()?)),
             RecordKind::Event | RecordKind::Added => return None,
         };

@@ -7,48 +7,77 @@ use crate::frame::Scratch;
 use crate::frame::linked::Linked;
 use crate::frame::numbers::Code;
 use crate::frame::write::{MESSAGE, TARGET, Writer, head, length};
-use crate::frame::{AGAIN, CALLSITE, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED, WORD};
+use crate::frame::{CALLSITE, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED};
 use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
-impl<'a> Writer<'a> {
-    /// Begins the start of a span. Write the fields next.
+/// A span, for the head of its record.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanRecord {
+    /// The ids.
+    pub context: SpanContext,
+    /// The parent's id, or zero.
+    pub parent: u64,
+    /// When the span started.
+    pub since: Time,
+    /// The age of the trace in this process when the span started, in [units](crate::frame::AGE_SHIFT).
+    pub age: u32,
+    /// The number of the thread on which the span started, or zero.
+    pub thread: u32,
+}
+
+impl SpanRecord {
+    /// Returns the record of a span without fields, of the callsite with that code, which ended at
+    /// `end`. The start and the end are times of one clock.
     #[inline]
-    pub fn begin_span(
-        to: &'a mut Scratch,
-        time: Time,
-        level: Level,
-        target: &'static str,
-        name: &'static str,
-        context: SpanContext,
-        parent: u64,
-    ) -> Self {
-        let mut writer = Self::begin(to, time, level, MaybeStatic::Static(target));
-        writer.static_message(name);
-        writer.into_start(&context, parent)
+    pub fn words(&self, code: Code, end: Time) -> [u64; 9] {
+        let mut words = self.so_far(code, end);
+        words[0] |= length(size_of_val(&words), 0);
+        if !self.context.is_sampled {
+            words[2] |= u64::from(UNSAMPLED);
+        }
+        words
     }
 
-    /// Makes a record that so far has a target and a message the start of a span.
     #[inline]
-    pub(super) fn into_start(mut self, context: &SpanContext, parent: u64) -> Self {
-        self.mark((RecordKind::Start as u32) << RECORD_SHIFT);
+    fn so_far(&self, code: Code, time: Time) -> [u64; 9] {
+        // The back end takes the level from the callsite.
+        let [no_length, time, kind] = head(time, Level::INFO);
+        let kind = kind | u64::from(CALLSITE) | (RecordKind::Span as u64) << RECORD_SHIFT;
+        let [low, high, span, parent, since, trace] = self.ids();
+        [no_length | code.word(), time, kind, low, high, span, parent, since, trace]
+    }
+
+    #[inline]
+    fn ids(&self) -> [u64; 6] {
+        let Self { context, parent, since, age, thread } = *self;
         let [low, high] = context.trace_halves();
-        self.bare([low, high, context.span, parent]);
-        self
+        let trace = u64::from(age) << u32::BITS | u64::from(thread);
+        [low, high, context.span, parent, since.number(), trace]
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Begins the record of a span whose callsite has no code. Write the fields next. The
+    /// [end](crate::frame::end_span) is written later.
+    pub fn begin_span(
+        to: &'a mut Scratch,
+        level: Level,
+        [target, name]: [MaybeStatic<'_>; 2],
+        span: &SpanRecord,
+    ) -> Self {
+        let mut writer = Self::begin(to, span.since, level, target);
+        writer.head_text(MESSAGE, name);
+        writer.mark((RecordKind::Span as u32) << RECORD_SHIFT);
+        writer.bare(span.ids());
+        writer
     }
 
     /// Like [`begin_span`](Self::begin_span), with the code of the callsite.
     #[inline]
-    pub fn begin_span_at(
-        to: &'a mut Scratch,
-        time: Time,
-        level: Level,
-        code: Code,
-        context: &SpanContext,
-        parent: u64,
-    ) -> Self {
-        let [no_length, time, kind, ids @ ..] = start_so_far(time, level, code, context, parent);
+    pub fn begin_span_at(to: &'a mut Scratch, code: Code, span: &SpanRecord) -> Self {
+        let [no_length, time, kind, ids @ ..] = span.so_far(code, span.since);
         let mut writer = Self::of(to, [no_length, time, kind]);
         writer.bare(ids);
         writer
@@ -66,16 +95,6 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.head[MESSAGE] & u64::from(CALLSITE) == 0
-    }
-
-    /// Marks the span as not sampled.
-    pub fn unsampled(&mut self) {
-        self.mark(UNSAMPLED);
-    }
-
-    /// Marks the start as one that follows another start of the same span.
-    pub fn again(&mut self) {
-        self.mark(AGAIN);
     }
 
     /// Begins another part of an open span. Write the fields next.
@@ -140,85 +159,6 @@ impl<'a> Writer<'a> {
     pub fn trace_state(&mut self, state: &str) {
         self.field(MaybeStatic::Static(TRACE_STATE), Value::Str(state));
     }
-}
-
-/// Returns the record of the start of a span without fields, with the code of the callsite.
-#[inline]
-pub fn start(time: Time, level: Level, code: Code, context: &SpanContext, parent: u64) -> [u64; 7] {
-    with_length(start_so_far(time, level, code, context, parent))
-}
-
-/// A span that has ended, for one record.
-#[derive(Debug, Clone, Copy)]
-pub struct SpanRecord {
-    /// The code of the callsite.
-    pub code: Code,
-    /// The ids.
-    pub context: SpanContext,
-    /// The parent's id, or zero.
-    pub parent: u64,
-    /// The number of the time when the span started.
-    pub since: u64,
-    /// The age of the trace in this process when the span started, in [units](crate::frame::AGE_SHIFT).
-    pub age: u32,
-    /// The number of the thread on which the span started.
-    pub thread: u32,
-}
-
-impl SpanRecord {
-    /// Returns the record of a span without fields, which ended at `end`.
-    #[inline]
-    pub fn words(&self, end: Time) -> [u64; 9] {
-        with_length(self.so_far(end))
-    }
-
-    /// Writes the record of a span with these fields.
-    #[inline]
-    pub fn write(&self, to: &mut Scratch, end: Time, fields: &[u8]) {
-        let [no_length, end, kind, rest @ ..] = self.so_far(end);
-        let mut writer = Writer::of(to, [no_length, end, kind]);
-        writer.bare(rest);
-        writer.fields(fields);
-        writer.end();
-    }
-
-    #[inline]
-    fn so_far(&self, end: Time) -> [u64; 9] {
-        let Self { code, context, parent, since, age, thread } = *self;
-        // The back end takes the level from the callsite.
-        let [no_length, end, kind] = head(end, Level::INFO);
-        let kind = kind | u64::from(CALLSITE) | (RecordKind::Span as u64) << RECORD_SHIFT;
-        let [low, high] = context.trace_halves();
-        let code = no_length | code.word();
-        let trace = u64::from(age) << u32::BITS | u64::from(thread);
-        [code, end, kind, low, high, context.span, parent, since, trace]
-    }
-}
-
-/// Returns the record of the end of a span.
-#[inline]
-pub fn end(time: Time, context: &SpanContext) -> [u64; 6] {
-    with_length(part_so_far(time, RecordKind::End, context))
-}
-
-#[inline]
-fn with_length<const N: usize>(mut words: [u64; N]) -> [u64; N] {
-    words[0] |= length(N * WORD, 0);
-    words
-}
-
-#[inline]
-fn start_so_far(
-    time: Time,
-    level: Level,
-    code: Code,
-    context: &SpanContext,
-    parent: u64,
-) -> [u64; 7] {
-    let [no_length, time, kind] = head(time, level);
-    let kind = kind | u64::from(CALLSITE) | (RecordKind::Start as u64) << RECORD_SHIFT;
-    let [low, high] = context.trace_halves();
-    [no_length | code.word(), time, kind, low, high, context.span, parent]
 }
 
 #[inline]

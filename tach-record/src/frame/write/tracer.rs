@@ -1,28 +1,14 @@
-//! Writes the spans of tracers of `opentelemetry`, and events that its API adds to spans.
+//! Writes events that the API of `opentelemetry` adds to spans.
 
 use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
-use crate::frame::write::{MESSAGE, Writer};
+use crate::frame::write::Writer;
 use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::frame::{SITE, Time};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
 impl<'a> Writer<'a> {
-    /// Begins the start of a span of a tracer. Write the fields next.
-    pub fn begin_of_tracer(
-        to: &'a mut Scratch,
-        time: Time,
-        target: &str,
-        name: MaybeStatic<'_>,
-        context: &SpanContext,
-        parent: u64,
-    ) -> Self {
-        let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(target));
-        writer.head_text(MESSAGE, name);
-        writer.into_start(context, parent)
-    }
-
     /// Begins an event that is only added to its span. Write the fields next, and then
     /// [the span](Self::around).
     pub fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {

@@ -7,11 +7,9 @@ use std::borrow::Cow;
 
 use tach_core::{Instant, UnixTime};
 
-use crate::spans::span::{Dropped, MOST_EVENTS, Span};
+use crate::spans::span::{Dropped, MOST_EVENTS};
 use crate::spans::status::Status;
 use tach_record::frame::{self, Lost, SpanPart, Time, What};
-use tach_record::ids::SpanContext;
-use tach_record::queue::QueueId;
 
 /// The most bytes of texts in a record of a span. A longer record is cut.
 const MOST_TEXT: usize = 256 * 1024;
@@ -59,67 +57,50 @@ pub(super) fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
     (record.into(), 0)
 }
 
-/// A span between its start and its end, or of which parts were taken and no start yet.
+/// The parts and the events of a span whose record was not taken.
+#[derive(Clone)]
 pub(crate) struct Open {
-    pub(crate) context: SpanContext,
-    pub(super) line: Line,
-    /// Whether the start was taken. Before, `line` and `queue` have no meaning, and the records have
-    /// the times with which they were logged.
-    pub(crate) is_begun: bool,
-    /// How many records were added that count as records without a span if no start comes.
+    /// The trace that the span was moved to.
+    pub(super) moved_to: Option<u128>,
+    /// How many records were added that count as records without a span if no record of it comes.
     pub(super) unplaced: u64,
-    /// The queue of the thread on which the span started.
-    queue: QueueId,
+    /// The records have the times with which they were logged.
     pub(crate) records: Vec<u8>,
-    /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the start and the
-    /// parent.
+    /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the parent.
     uncounted: usize,
-    pub(super) has_values: bool,
+    /// How many parts have values.
+    pub(super) values: u32,
     pub(super) events: u32,
     pub(crate) dropped: Dropped,
-    /// Whether the span was already passed on as unfinished.
-    pub(crate) is_passed_on: bool,
+    /// Whether the record of the span may never come, and for how many rounds the span was not open.
+    pub(super) is_doubtful: bool,
+    pub(super) rounds: u32,
 }
 
 impl Open {
     /// Creates a span without records. `records` is an empty buffer.
-    pub(super) fn new(context: SpanContext, line: Line, queue: QueueId, records: Vec<u8>) -> Self {
+    pub(super) fn new(records: Vec<u8>) -> Self {
         Self {
-            context,
-            line,
-            is_begun: true,
+            moved_to: None,
             unplaced: 0,
-            queue,
             records,
             uncounted: 0,
-            has_values: false,
+            values: 0,
             events: 0,
             dropped: Dropped::default(),
-            is_passed_on: false,
+            is_doubtful: true,
+            rounds: 0,
         }
     }
 
-    /// Creates a span of which no start was taken. `records` is an empty buffer.
-    pub(super) fn unbegun(context: SpanContext, queue: QueueId, records: Vec<u8>) -> Self {
-        let zero = Instant::from_ticks(0);
-        let line = Line { began: zero, since: zero, start: UnixTime::EPOCH };
-        Self { is_begun: false, ..Self::new(context, line, queue, records) }
-    }
-
-    /// Begins the span with the record of its start, before the records that were taken.
-    pub(super) fn begin(
-        &mut self,
-        (context, line, queue): (SpanContext, Line, QueueId),
-        record: &[u8],
-    ) {
-        (self.context, self.line, self.queue, self.is_begun) = (context, line, queue, true);
+    /// Adds the record of the span before the records that came first, and moves these to the line
+    /// of the span.
+    pub(super) fn begin(&mut self, line: Line, record: &[u8]) {
         let before = self.records.len();
         self.records.resize(before + record.len(), 0);
         self.records.copy_within(..before, record.len());
-        self.uncounted += record.len();
         let (start, mut rest) = self.records.split_at_mut(record.len());
         start.copy_from_slice(record);
-        frame::set_time(start, line.start);
         while let Some(length) = frame::split(rest).map(|(record, _)| record.len()) {
             let (part, after) = mem::take(&mut rest).split_at_mut(length);
             let time = frame::time(part).unwrap_or(Time::Unix(line.start));
@@ -128,40 +109,22 @@ impl Open {
         }
     }
 
-    /// Returns the time of a record that happened at `time`, when the wall clock showed `wall`, on
-    /// the span's line, or `None` before the span has begun.
-    fn time(&self, time: Time, wall: UnixTime) -> Option<UnixTime> {
-        self.is_begun.then(|| self.line.unix_time(time, wall))
-    }
-
-    /// Adds a start or a parent, which don't count towards the bound. There are at most two starts
-    /// and one parent in a span.
-    pub(super) fn uncounted(&mut self, record: &[u8], time: impl Into<Option<UnixTime>>) {
-        self.push(record, time.into());
-        self.uncounted += record.len();
-    }
-
     /// Adds a parent, values or a link. If there is no room, counts the values or the link as
-    /// dropped, and returns `false`. The wall clock showed `wall` when the part was recorded.
-    pub(super) fn part(
-        &mut self,
-        part: &SpanPart<'_>,
-        record: &[u8],
-        wall: UnixTime,
-        bounds: Bounds,
-    ) -> bool {
-        let time = self.time(part.time, wall);
+    /// dropped, and returns `false`.
+    pub(super) fn part(&mut self, part: &SpanPart<'_>, record: &[u8], bounds: Bounds) -> bool {
         match part.what {
             What::Parent(parent) => {
-                self.context.trace = parent.context.trace;
-                self.uncounted(record, time);
+                self.moved_to = Some(parent.context.trace);
+                self.records.extend_from_slice(record);
+                // There is at most one.
+                self.uncounted += record.len();
                 return true;
             }
             _ if self.has_room(record, bounds)
                 || self.has_room_for_status(part, record, bounds) =>
             {
-                self.has_values |= matches!(part.what, What::Values);
-                self.push(record, time);
+                self.values += u32::from(matches!(part.what, What::Values));
+                self.records.extend_from_slice(record);
                 return true;
             }
             What::Link(_) => self.dropped.add(Lost { links: 1, ..Lost::default() }),
@@ -172,54 +135,14 @@ impl Open {
     }
 
     /// Adds an event. If there is no room, counts the event as dropped.
-    pub(super) fn event(&mut self, record: &[u8], wall: UnixTime, bounds: Bounds) {
+    pub(super) fn event(&mut self, record: &[u8], bounds: Bounds) {
         let (record, _) = &bounded(record);
         let is_within = self.events < bounds.events || frame::is_error(record);
         if is_within && self.has_room(record, bounds) {
-            let happened = frame::time(record).unwrap_or(Time::Unix(wall));
-            self.push(record, self.time(happened, wall));
+            self.records.extend_from_slice(record);
             self.events += 1;
         } else {
             self.dropped.event(record);
-        }
-    }
-
-    /// Appends a record, with its time replaced by `time` if there is one.
-    fn push(&mut self, record: &[u8], time: Option<UnixTime>) {
-        let start = self.records.len();
-        self.records.extend_from_slice(record);
-        if let Some(time) = time {
-            frame::set_time(&mut self.records[start..], time);
-        }
-    }
-
-    /// Returns the latest time of a record.
-    pub(super) fn last_time(&self) -> UnixTime {
-        let records = frame::split_all(&self.records);
-        let times = records.filter_map(|record| Some(frame::time(record)?.unix_time()));
-        times.max().unwrap_or(self.line.start)
-    }
-
-    /// Returns the span as ended at `end` by a record from `queue`, or without such a record if it
-    /// was dropped. If `is_unfinished`, returns the span as still open at `end`.
-    pub(crate) fn span<'a>(
-        &'a self,
-        end: UnixTime,
-        queue: Option<QueueId>,
-        redacted: &'a [String],
-        is_unfinished: bool,
-    ) -> Span<'a> {
-        Span {
-            context: self.context,
-            start: self.line.start,
-            end: end.max(self.line.start),
-            is_unfinished,
-            records: &self.records,
-            has_values: self.has_values,
-            has_end: queue.is_some(),
-            is_on_one_thread: queue.is_none_or(|queue| queue == self.queue),
-            dropped: self.dropped,
-            redacted,
         }
     }
 
@@ -268,11 +191,11 @@ impl Line {
         }
     }
 
-    /// Returns the line of a span that has ended. It started at `since`, and its trace at `began`.
+    /// Returns the line of a span. It started at `since`, and its trace at `began`.
     /// `wall` returns what the wall clock showed at a time. If the clock was stepped since the trace
     /// began, and the trace was young, the line begins on the line of the trace.
     #[inline]
-    pub(super) fn of_ended(since: Time, began: Time, wall: impl Fn(Time) -> UnixTime) -> Self {
+    pub(super) fn of(since: Time, began: Time, wall: impl Fn(Time) -> UnixTime) -> Self {
         let own = Self::of_start(None, since, wall(since));
         if since == began {
             return own;

@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
     use crate::spans::span::Dropped;
-    use tach_record::frame::{Scratch, Time, Writer};
+    use tach_record::frame::{MaybeStatic, Scratch, SpanRecord, Time, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
 
@@ -291,7 +291,13 @@ mod tests {
             let mut scratch = Scratch::new();
             let start = UnixTime::from_nanos(1_000);
             let (at, level) = (Time::Unix(start), Level::INFO);
-            Writer::begin_span(&mut scratch, at, level, "app", "name", context(span), parent).end();
+            Writer::begin_span(
+                &mut scratch,
+                level,
+                ["app", "name"].map(MaybeStatic::Static),
+                &SpanRecord { context: context(span), parent, since: at, age: 0, thread: 0 },
+            )
+            .end();
             let span = Span {
                 context: context(span),
                 start,

@@ -11,7 +11,7 @@ const fn trace(number: u64) -> u128 {
     (number as u128) << u64::BITS | number as u128
 }
 
-const BEGUN: Begun = Begun { since: 21, parent: 22 };
+const BEGUN: Begun = Begun::at(20, 22);
 
 fn taken(id: u64) -> Arc<Slot> {
     let slot = Arc::new(Slot::default());
@@ -56,20 +56,20 @@ fn nor_with_the_trace_that_another_span_is_moved_to() {
 }
 
 #[test]
-fn a_span_that_is_gone_is_not_taken_for_the_next() {
-    loom::model(|| {
+fn a_reader_of_a_start_takes_no_other_words_for_it() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
         let slot = taken(7);
-        let is_gone = Arc::new(AtomicU64::new(0));
-        let (table, flag) = (Arc::clone(&slot), Arc::clone(&is_gone));
-        let back_end = thread::spawn(move || {
-            if flag.load(Ordering::Acquire) == 1 {
-                assert_ne!(table.span(), Some(10));
-            }
+        let reader = Arc::clone(&slot);
+        let reader = thread::spawn(move || {
+            let begun = reader.begun_unheld(7);
+            assert!(begun.is_none_or(|begun| begun == BEGUN), "{begun:?}");
         });
+        assert!(slot.move_to(trace(2), true));
         slot.remove();
-        is_gone.store(1, Ordering::Release);
-        assert!(slot.take(8, (trace(2), 11, true), ACTIVE, BEGUN));
-        back_end.join().unwrap();
+        assert!(slot.take(8, (trace(3), 11, true), ACTIVE, Begun::at(30, 32)));
+        reader.join().unwrap();
     });
 }
 
@@ -95,13 +95,8 @@ fn a_span_is_moved_once() {
     loom::model(|| {
         let slot = taken(7);
         let other = Arc::clone(&slot);
-        let move_to = |slot: &Slot, number: u64, is_sampled: bool| {
-            let begun = slot.begin_move(trace(number), is_sampled);
-            assert!(begun.is_none_or(|begun| begun == BEGUN), "{begun:?}");
-            begun.inspect(|_| slot.end_move(is_sampled)).is_some()
-        };
-        let other = thread::spawn(move || move_to(&other, 3, true));
-        let is_moved = move_to(&slot, 2, false);
+        let other = thread::spawn(move || other.move_to(trace(3), true));
+        let is_moved = slot.move_to(trace(2), false);
         assert_ne!(other.join().unwrap(), is_moved);
         let expected = if is_moved { (trace(2), 10, false) } else { (trace(3), 10, true) };
         assert_eq!(slot.get(), expected);
@@ -146,8 +141,8 @@ fn a_flag_is_set_by_one_thread() {
     loom::model(|| {
         let slot = taken(7);
         let other = Arc::clone(&slot);
-        let other = thread::spawn(move || other.set_flag(LOST));
-        assert_ne!(slot.set_flag(LOST), other.join().unwrap());
+        let other = thread::spawn(move || other.set_flag(ABANDONED));
+        assert_ne!(slot.set_flag(ABANDONED), other.join().unwrap());
     });
 }
 
@@ -175,39 +170,22 @@ fn a_slot_is_written_again_after_its_span_has_read_it() {
     });
 }
 
+/// The slot of the first span is free, or has the next one.
 #[test]
-fn a_span_that_is_gone_has_logged_its_end() {
-    loom::model(|| {
-        let slot = taken(7);
-        let end = Arc::new(AtomicU64::new(0));
-        let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
-        let back_end = thread::spawn(move || match table.span() {
-            Some(span) => assert_eq!(span, 10),
-            None => assert_eq!(log.load(Ordering::Relaxed), 1),
-        });
-        end.store(1, Ordering::Relaxed);
-        slot.remove();
-        back_end.join().unwrap();
-    });
-}
-
-/// The next span is one of another pipeline, which the reader does not count.
-#[test]
-fn so_has_one_whose_slot_another_pipeline_has_taken() {
+fn a_span_that_is_gone_has_logged_its_record() {
     loom::model(|| {
         let slot = Arc::new(Slot::default());
-        let (first, next) = (of_pipeline(1), of_pipeline(2));
-        assert!(slot.take_own(7, (trace(1), 10, true), first, BEGUN));
-        let end = Arc::new(AtomicU64::new(0));
-        let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
+        assert!(slot.take_own(7, (trace(1), 10, true), 0, BEGUN));
+        let record = Arc::new(AtomicU64::new(0));
+        let (table, log) = (Arc::clone(&slot), Arc::clone(&record));
         let back_end = thread::spawn(move || {
-            if table.span_of(first) != Some(10) {
+            if !table.has(7) {
                 assert_eq!(log.load(Ordering::Relaxed), 1);
             }
         });
-        end.store(1, Ordering::Relaxed);
+        record.store(1, Ordering::Relaxed);
         slot.remove();
-        assert!(slot.take_own(8, (trace(2), 11, true), next, BEGUN));
+        assert!(slot.take_own(8, (trace(2), 11, true), 0, BEGUN));
         back_end.join().unwrap();
     });
 }

@@ -5,8 +5,8 @@ use tach_core::UnixTime;
 use super::meaning::Callsite;
 use super::{Image, LONGEST};
 use tach_record::frame::{
-    self, AGAIN, CALLSITE, EVENT_NAME, Head, NUMBER, Reader, RecordKind, SITE, TAG_BITS,
-    TEXT_SHIFT, Tag, UNIX, WORD,
+    self, CALLSITE, EVENT_NAME, Head, NUMBER, Reader, RecordKind, SITE, TAG_BITS, TEXT_SHIFT, Tag,
+    UNIX, WORD,
 };
 
 /// A record of another process.
@@ -55,16 +55,16 @@ fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -
         None => meant(&mut reader, head.target, image)?,
     };
     let message = match callsite {
-        Some(callsite) if of == RecordKind::Start => callsite.name,
+        Some(callsite) if of == RecordKind::Span => callsite.name,
         _ => meant(&mut reader, head.message, image)?,
     };
-    let is_first = of == RecordKind::Start && head.kind & AGAIN == 0;
+    let is_span = of == RecordKind::Span;
     let is_event = matches!(of, RecordKind::Event | RecordKind::Added);
     let texts = target.len() + message.len() + thread_name.len();
     let mut copy = Copied(Vec::with_capacity(record.len() + texts + MORE));
     copy.word(u64::from(length(target)?) << TEXT_SHIFT);
     copy.word(time_of(&head, image).as_nanos());
-    let knows_thread = (is_first || is_event) && (thread != 0 || !thread_name.is_empty());
+    let knows_thread = (is_span || is_event) && (thread != 0 || !thread_name.is_empty());
     let kind = head.kind & !CALLSITE | UNIX | if is_short || knows_thread { SITE } else { 0 };
     copy.word(u64::from(kind) | u64::from(length(message)?) << TEXT_SHIFT);
     copy.text(target);
@@ -72,7 +72,7 @@ fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -
     let (ids, fields) = reader.0.split_at_checked(of.words() * WORD)?;
     copy.0.extend_from_slice(ids);
     reader.0 = fields;
-    if is_first || is_event {
+    if is_span || is_event {
         copy.field(Tag::U64 as u32, PROCESS, &image.process().to_le_bytes())?;
     }
     let mut has_thread = false;

@@ -18,8 +18,7 @@ use crate::file::owner;
 use crate::file::store::Store;
 use tach_record::channel::Channel;
 use tach_record::channel::wake::Sleep;
-use tach_record::frame::MaybeStatic;
-use tach_record::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
+use tach_record::frame::{self, Frame, MaybeStatic, Scratch, SpanRecord, ThisThread, Time, Writer};
 use tach_record::level::Level;
 use tach_record::queue::WhenFull;
 use tach_record::queue::all::Queues;
@@ -48,8 +47,12 @@ fn record(store: &Arc<Store>) {
     for span in 201..=200 + SPANS {
         let (mut scratch, time) = (Scratch::new(), Time::Ticks(Instant::now()));
         let context = SpanContext { trace: 1, span, is_sampled: true };
-        let mut to =
-            Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, span / 2);
+        let mut to = Writer::begin_span(
+            &mut scratch,
+            Level::INFO,
+            ["app", "name"].map(MaybeStatic::Static),
+            &SpanRecord { context, parent: span / 2, since: time, age: 0, thread: 0 },
+        );
         to.field(MaybeStatic::Static("number"), tach_log::Value::U64(span));
         to.end();
         recording.add(&[1, 0, span], scratch.written());

@@ -219,7 +219,7 @@ mod tests {
                     assert_eq!(otel::current_span(false), None);
                 };
                 is_current(Some("acme"));
-                open.change_fields(|_| is_current(None));
+                open.take_kept_or(|| is_current(None));
                 is_current(Some("acme"));
             });
         }

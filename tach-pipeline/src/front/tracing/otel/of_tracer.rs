@@ -1,5 +1,7 @@
 //! Spans that a tracer of `opentelemetry` starts: their starts and their ends.
 
+use core::num::NonZeroU32;
+
 use opentelemetry::Context;
 use opentelemetry::trace::{Link, SpanBuilder, SpanKind, TraceContextExt as _};
 use std::borrow::Cow;
@@ -9,8 +11,7 @@ use super::span::Span;
 use super::values::write_fields;
 use crate::channel::current_thread;
 use crate::durations::Collected;
-use crate::frame::MaybeStatic;
-use crate::frame::{Place, Writer};
+use crate::frame::{MaybeStatic, Place, SpanRecord, Writer};
 use crate::front::tracing::fields::is_chosen;
 use crate::front::tracing::parts::Target;
 use crate::ids::SpanContext;
@@ -18,6 +19,7 @@ use crate::level::Level;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::otel::{TRACERS, span_context};
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 use crate::trace::{Started, slots};
 
@@ -68,19 +70,17 @@ impl Pipeline {
         };
         let ids = contexts.with_slot(ids, open);
         let span = Span::of_tracer(self, open, ids, shown(ids));
+        // A record contains the span id of the parent without a trace. A parent in another trace
+        // would be looked for in this one.
+        let parent = parents.own.filter(|own| own.trace == ids.trace).map_or(0, |own| own.span);
+        let inherited = passed_on.as_ref().filter(|_| trusted.is_none());
+        shared.begin_of_tracer(open, target, &builder, &ids, parent, inherited);
         // A tracer's span gets its parent when it starts and never later, so its sampling is
         // decided now.
         let started = Started { is_active: true, follows: true, ..Started::default() };
         contexts.insert(open, &ids, started);
         contexts.has_tracers.on();
         open.set_nearest(nearest);
-        // A start record contains the span id of the parent without a trace. A parent in another
-        // trace would be looked for in this one.
-        let parent = parents.own.filter(|own| own.trace == ids.trace).map_or(0, |own| own.span);
-        let inherited = passed_on.as_ref().filter(|_| trusted.is_none());
-        if !shared.log_of_tracer(target, &builder, &ids, parent, inherited) {
-            open.ids().lose_start();
-        }
         if passed_on.is_some() {
             open.set_origin(passed_on);
         }
@@ -97,17 +97,18 @@ impl Pipeline {
 }
 
 impl Shared {
-    /// Logs the start of a span of a tracer: all of it if the span is sampled, or else what its
-    /// duration needs. Returns whether the record is in the thread's queue.
-    fn log_of_tracer(
+    /// Keeps the record of a span of a tracer: all of it if the span is sampled, or else what its
+    /// duration needs.
+    fn begin_of_tracer(
         &self,
+        open: Open,
         target: &str,
         builder: &SpanBuilder,
         ids: &SpanContext,
         parent: u64,
         inherited: Option<&TraceContext>,
-    ) -> bool {
-        let at = builder.start_time.map_or_else(|| self.clock_time(), |given| self.given(given));
+    ) {
+        let since = builder.start_time.map_or_else(|| self.clock_time(), |given| self.given(given));
         let chosen = self.spans.durations.as_ref().map_or(&[][..], Collected::attributes);
         let chosen = Some(chosen).filter(|_| !ids.is_sampled);
         let name = match &builder.name {
@@ -116,8 +117,12 @@ impl Shared {
         };
         let no_text = MaybeStatic::Static("");
         let place = Place { file: no_text, line: 0, module: no_text };
+        let thread = current_thread::number(&self.channel).map_or(0, NonZeroU32::get);
+        let record = SpanRecord { context: *ids, parent, since, age: 0, thread };
+        let texts = [MaybeStatic::Borrowed(target), name];
         let mut scratch = current_thread::take_scratch();
-        let mut to = Writer::begin_of_tracer(&mut scratch, at, target, name, ids, parent);
+        let mut to = Writer::begin_span(&mut scratch, Level::INFO, texts, &record);
+        let start = to.end_so_far();
         if let Some(kind) = builder.span_kind.as_ref().filter(|_| is_chosen(chosen, KIND)) {
             to.field(MaybeStatic::Static(KIND), Value::Str(kind_name(kind)));
         }
@@ -128,11 +133,10 @@ impl Shared {
                 inherited.write_origin(&mut to);
             }
             to.site(self.wanted, place, None);
-        } else {
-            to.unsampled();
         }
         to.end();
-        current_thread::push(&self.channel, scratch)
+        open.keep_record(&mut scratch, start..start);
+        current_thread::give_back(scratch);
     }
 }
 
