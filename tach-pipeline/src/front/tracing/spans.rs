@@ -439,7 +439,7 @@ impl Shared {
         since: Time,
         beginning: Beginning<'_>,
     ) {
-        let Beginning { code, context, parent, inherited, .. } = beginning;
+        let Beginning { code, context, parent, follows, inherited } = beginning;
         let (metadata, slots::Start { age, thread, .. }) = (attributes.metadata(), span.start());
         let record = SpanRecord { context: *context, parent, since, age, thread };
         let mut scratch = current_thread::take_scratch();
@@ -450,7 +450,11 @@ impl Shared {
             Writer::begin_span(&mut scratch, level(metadata), texts, &record)
         };
         let start = to.end_so_far();
-        attributes.record(&mut Visitor::of_span(&mut to));
+        // Nobody reads the fields of a span that is not sampled and follows another one.
+        let is_read = context.is_sampled || !follows || self.wanted.events || self.wanted.durations;
+        if is_read {
+            attributes.record(&mut Visitor::of_span(&mut to));
+        }
         let fields = start..to.end_so_far();
         if let Some(inherited) = inherited {
             inherited.write_origin(&mut to);
