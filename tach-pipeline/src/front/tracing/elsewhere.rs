@@ -1,6 +1,8 @@
 //! Spans with a parent elsewhere: in another process, in a context of `opentelemetry`, or set after
 //! the start. Headers for the next process.
 
+use core::num::NonZeroU32;
+
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
@@ -10,6 +12,7 @@ use super::parents::Parents;
 use super::parts::{Target, log_kept};
 use super::spans::Beginning;
 use crate::callsites::is_at_boundary;
+use crate::channel::current_thread;
 use crate::frame::{self, Code, Linked, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -74,6 +77,7 @@ impl Pipeline {
         };
         let begun = shared.begin_span(attributes, span, beginning);
         contexts.insert(span, &context, Started { is_active, follows, begun });
+        shared.log_beginning(attributes, beginning, begun);
         span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
         let passed_on = match trusted {
             Some((trusted, _)) => shared.as_origin(trusted),
@@ -102,7 +106,8 @@ impl Pipeline {
         };
         let (before, slot) = (target.context, span.ids());
         // The move takes the words of the start.
-        if !span.keep_start(before, shared.clock_time()) {
+        let thread = current_thread::number(&shared.channel).map_or(0, NonZeroU32::get);
+        if !span.keep_start(before, shared.clock_time(), thread) {
             return false;
         }
         if is_stranger {

@@ -214,6 +214,7 @@ impl Pipeline {
         let beginning = Beginning { code, context: &context, parent, follows, inherited: None };
         let begun = shared.begin_span(attributes, span, beginning);
         contexts.insert(span, &context, Started { is_active, follows, begun });
+        shared.log_beginning(attributes, beginning, begun);
         if is_active {
             span.ids().take_parents(attributes.is_contextual());
             self.keep_active_alone(span, attributes, context, within);
@@ -405,17 +406,35 @@ impl Shared {
         let since = self.clock_time();
         let thread = current_thread::number(&self.channel);
         span.begin(since.number(), thread.map_or(0, NonZeroU32::get));
-        if has_more {
-            if context.is_sampled && !self.wanted.events && code.is_some() && inherited.is_none() {
-                self.log_fields(attributes, context, since);
-            } else {
-                self.keep_beginning(attributes, span, since, beginning);
-            }
+        if has_more && !self.logs_fields(beginning) {
+            self.keep_beginning(attributes, span, since, beginning);
         }
         trace::Begun::at(since.number(), parent)
     }
 
-    /// Logs the fields of a span that begins: to keep them takes two locks, and no line needs them.
+    /// Returns whether the fields of a span are logged when it begins: to keep them takes two locks,
+    /// and no line needs them.
+    #[inline]
+    fn logs_fields(&self, beginning: Beginning<'_>) -> bool {
+        let Beginning { code, context, inherited, .. } = beginning;
+        context.is_sampled && !self.wanted.events && code.is_some() && inherited.is_none()
+    }
+
+    /// Logs the fields of a span, if they are not kept. Call when the span has its ids: the back end
+    /// forgets parts of spans that are not open.
+    #[inline]
+    pub(super) fn log_beginning(
+        &self,
+        attributes: &Attributes<'_>,
+        beginning: Beginning<'_>,
+        begun: trace::Begun,
+    ) {
+        let has_fields = !attributes.metadata().fields().is_empty();
+        if let (true, Some(since)) = (has_fields && self.logs_fields(beginning), begun.since()) {
+            self.log_fields(attributes, beginning.context, self.time_of(since));
+        }
+    }
+
     #[inline(never)]
     fn log_fields(&self, attributes: &Attributes<'_>, context: &SpanContext, since: Time) {
         let mut scratch = current_thread::take_scratch();

@@ -132,9 +132,10 @@ impl Open {
     }
 
     /// Keeps the record of a span that is about to be moved, which takes the words of its start. A
-    /// span that has not [begun](Begun) starts at `now`. Returns `false` if the span is closed, or
+    /// span that has not [begun](Begun) starts at `now`. A span that is not sampled starts on the
+    /// thread with the number `by`. Returns `false` if the span is closed, or
     /// the thread would have to wait for itself.
-    pub fn keep_start(self, context: SpanContext, now: Time) -> bool {
+    pub fn keep_start(self, context: SpanContext, now: Time, by: u32) -> bool {
         let kept = self.change(|span| {
             let Start { code: Some(code), age, thread } = self.start() else { return };
             // Whoever moves the span has kept its record before, so the words are those of the start.
@@ -144,8 +145,8 @@ impl Open {
             let begun = self.ids().begun();
             let (since, age, thread) = match begun.since() {
                 Some(since) if context.is_sampled => (now.with_number(since), age, thread),
-                Some(since) => (now.with_number(since), 0, 0),
-                None => (now, 0, 0),
+                Some(since) => (now.with_number(since), 0, by),
+                None => (now, 0, by),
             };
             let mut scratch = Scratch::new();
             let record = SpanRecord { context, parent: begun.parent, since, age, thread };
