@@ -540,7 +540,7 @@ pub(crate) mod tests {
     #[test]
     fn the_start_of_a_span_that_is_not_sampled_gets_no_place_and_no_thread() {
         let mut scratch = Scratch::new();
-        let to = begin_span(&mut scratch, Some(code(metadata())));
+        let mut to = begin_span(&mut scratch, Some(code(metadata())));
         to.end();
         scratch.end_span(TIME, false);
         let mut whole = Whole::new(WANTED);
