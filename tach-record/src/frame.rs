@@ -146,6 +146,27 @@ pub enum Time {
     Unix(UnixTime),
 }
 
+impl Time {
+    /// Returns the ticks, or the nanoseconds since 1970.
+    #[inline]
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Ticks(instant) => instant.as_ticks(),
+            Self::Unix(time) => time.as_nanos(),
+        }
+    }
+
+    /// Returns the time with that number, on the same clock.
+    #[inline]
+    #[must_use]
+    pub const fn with_number(self, number: u64) -> Self {
+        match self {
+            Self::Ticks(_) => Self::Ticks(Instant::from_ticks(number)),
+            Self::Unix(_) => Self::Unix(UnixTime::from_nanos(number)),
+        }
+    }
+}
+
 /// The kind of a field's value, or of another part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]

@@ -10,7 +10,6 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::{panic, thread};
 
-use tach_core::{Instant, UnixTime};
 use tach_log::Value;
 use tach_log::adapter::{Messages, outcome};
 
@@ -391,27 +390,6 @@ impl<'a> Writer<'a> {
         let bytes = buffer.len() - start;
         buffer.pad();
         (bytes, printed)
-    }
-}
-
-impl Time {
-    /// Returns the ticks, or the nanoseconds since 1970.
-    #[inline]
-    pub fn number(self) -> u64 {
-        match self {
-            Self::Ticks(instant) => instant.as_ticks(),
-            Self::Unix(time) => time.as_nanos(),
-        }
-    }
-
-    /// Returns the time with that number, on the same clock.
-    #[inline]
-    #[must_use]
-    pub const fn with_number(self, number: u64) -> Self {
-        match self {
-            Self::Ticks(_) => Self::Ticks(Instant::from_ticks(number)),
-            Self::Unix(_) => Self::Unix(UnixTime::from_nanos(number)),
-        }
     }
 }
 
