@@ -11,7 +11,7 @@ use std::{env, process};
 
 use slog::{Drain as _, Logger, o};
 use tach_log::{Format, Json, Line, Logfmt};
-use tach_pipeline::{Builder, Guard, Pipeline, Sink};
+use tach_pipeline::{Guard, Pipeline, Sink};
 use tracing::Dispatch;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -114,18 +114,6 @@ const QUILL: &str = "quill (C++), text";
 /// Returns the loggers that can be measured: quill only if its library was built.
 pub fn subjects() -> impl Iterator<Item = &'static Subject> {
     SUBJECTS.iter().filter(|subject| subject.name != QUILL || quill::is_built())
-}
-
-/// Opens the pipeline behind `log` with so many sinks, each with a file and the same format.
-///
-/// # Panics
-///
-/// If a file can't be opened.
-#[must_use]
-pub fn with_sinks(paths: &[PathBuf]) -> Opened {
-    let sinks = paths.iter().map(|path| Sink::file(path).format(Json::new()));
-    let builder = sinks.fold(Pipeline::builder(), Builder::sink);
-    of_log(builder.build().expect("files"))
 }
 
 fn pipeline(path: &Path, format: impl Format + Send + Sync + 'static) -> Guard {

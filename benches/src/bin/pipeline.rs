@@ -4,8 +4,7 @@
 //! 20 calls every millisecond in each of one, two and four threads, each call measured. `flooded`:
 //! calls without a pause, each measured. `M/s`: millions of events a second, until the file is
 //! complete, from one, two and four threads. Then the bursts and `M/s` of 8 and 64 threads, and the
-//! medians of calls with long messages, two every millisecond. Last, the throughput of the pipeline
-//! with several sinks of one format, each with its own file.
+//! medians of calls with long messages, two every millisecond.
 //!
 //! ```sh
 //! cargo xtask bench pipeline [--quick] [PART...]
@@ -15,9 +14,7 @@
 
 #![expect(clippy::print_stdout, reason = "hands a figure to its parent")]
 
-use core::slice;
 use core::time::Duration;
-use std::path::PathBuf;
 use std::time::Instant;
 use std::{env, fs, thread};
 
@@ -38,9 +35,6 @@ const WHOLE: Counts =
 const QUICK: Counts = Counts { bursts: 300, flood: 30_000, throughput: 100_000, of_a_length: 50 };
 /// The bytes of messages.
 const LENGTHS: [usize; 4] = [100, 1_000, 8_000, 100_000];
-const SINKS: [&str; 3] = ["sinks-1", "sinks-4", "sinks-8"];
-/// The logger that several sinks are measured with.
-const OF_SINKS: &str = "tach log, JSON";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -86,12 +80,6 @@ fn main() {
         table.row(name, cells);
     }
     report.table(table);
-    if arguments.wants(OF_SINKS) {
-        let mut table = Table::new("several sinks", [column("to 1 / 4 / 8 sinks", "M/s", 2)]);
-        let of_sinks = |what| figures(&in_a_process(OF_SINKS, what));
-        table.row(OF_SINKS, [SINKS.map(of_sinks).concat()]);
-        report.table(table);
-    }
     report.end();
 }
 
@@ -122,20 +110,7 @@ fn measured(subject: &Subject, what: &str, counts: Counts) -> String {
             loggers::remove(&path);
             quantile(&times, 0.5).to_string()
         }
-        _ if what.starts_with("sinks-") => {
-            let sinks = number(&what["sinks-".len()..]);
-            let paths: Vec<_> =
-                (0..sinks).map(|at| path().with_extension(at.to_string())).collect();
-            let open = || loggers::with_sinks(&paths);
-            format!("{:.2}", throughput(OF_SINKS, &paths, 1, counts.throughput, open))
-        }
-        threads => {
-            let path = path();
-            let open = || (subject.open)(&path);
-            let (paths, events) = (slice::from_ref(&path), counts.throughput);
-            let rate = throughput(subject.name, paths, number(threads), events, open);
-            format!("{rate:.2}")
-        }
+        threads => format!("{:.2}", throughput(subject, number(threads), counts.throughput)),
     }
 }
 
@@ -176,15 +151,10 @@ fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R)
     result
 }
 
-/// Measures millions of events a second, until the last one is in all files.
-fn throughput(
-    name: &str,
-    paths: &[PathBuf],
-    threads: usize,
-    events: usize,
-    open: impl FnOnce() -> Opened,
-) -> f64 {
-    let Opened { log, message, close } = open();
+/// Measures millions of events a second, until the last one is in the file.
+fn throughput(subject: &Subject, threads: usize, events: usize) -> f64 {
+    let path = path();
+    let Opened { log, message, close } = (subject.open)(&path);
     (0..1_000).for_each(&log);
     let start = Instant::now();
     thread::scope(|scope| {
@@ -195,14 +165,12 @@ fn throughput(
     drop((log, message));
     close();
     let took = start.elapsed();
-    for path in paths {
-        let read = loggers::files(path).into_iter().filter_map(|file| fs::read(file).ok());
-        let lines: usize = read.map(|it| it.split(|&byte| byte == b'\n').count() - 1).sum();
-        if lines > 0 && lines < events {
-            eprintln!("{name} lost {} lines", events - lines);
-        }
-        loggers::remove(path);
+    let read = loggers::files(&path).into_iter().filter_map(|file| fs::read(file).ok());
+    let lines: usize = read.map(|it| it.split(|&byte| byte == b'\n').count() - 1).sum();
+    if lines > 0 && lines < events {
+        eprintln!("{} lost {} lines", subject.name, events - lines);
     }
+    loggers::remove(&path);
     #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
     let events = events as f64;
     events / took.as_secs_f64() / 1e6
