@@ -3,12 +3,11 @@
 //! The rings of a pipeline's queues are parts of a [file](store), as are the static texts whose
 //! numbers the records contain, and the lines of the clock that convert their ticks. A store to
 //! mapped memory is in the file at once: the kernel keeps it, however the process ends. A record
-//! stays in its ring until all sinks have written it. Then the back end
-//! [commits](store::Store::commit) the positions behind it.
+//! stays in its ring until all sinks have written it. Then the back end frees it there.
 //!
-//! The next pipeline with the same folder [finds](dead) the files of processes that have ended,
-//! looks whether the [last write](written) of a process has happened, and [passes on](recovery) the
-//! records that were still in its rings. Each file says how far a later process has come.
+//! The next pipeline with the same folder [finds](dead) the files of processes that have ended, cuts
+//! off a log the half of a line that the [last write](written) left, and [passes on](recovery) the
+//! records that were still in the rings. Each file says how far a later process has come.
 
 mod contents;
 mod current;
@@ -48,7 +47,7 @@ use crate::Parts;
 /// How long a start waits for the lock of the folder.
 const LONGEST_LOCKED: Duration = Duration::from_secs(1);
 
-/// Looks what became of the last writes of processes that have ended, and creates a file. Returns
+/// Cuts off the logs the halves of lines of processes that have ended, and creates a file. Returns
 /// the file as the queues and the sinks see it, and what keeps the records.
 ///
 /// # Errors

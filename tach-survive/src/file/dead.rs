@@ -54,9 +54,9 @@ pub(super) struct Found {
     pub(super) skipped: Vec<Skipped>,
 }
 
-/// Finds the files of this program's processes that have ended, and looks what became of their last
-/// writes. Removes the files that are of no use any more, before others are too many. Gives those
-/// that can't be read another name. Call under the lock of the folder.
+/// Finds the files of this program's processes that have ended, and cuts off the logs the halves of
+/// lines that they left. Removes the files that are of no use any more, before others are too many.
+/// Gives those that can't be read another name. Call under the lock of the folder.
 ///
 /// # Errors
 ///
