@@ -43,7 +43,8 @@ impl BudgetLayer<ClientSide> {
     /// short budget), or too little time is left to begin, the call waits for the layer, up to 5 ms
     /// past the end. So a handler that maps errors to 502 does not hide the 504. A call in another
     /// task, which the handler spawns with [`scope`](crate::scope()) or
-    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms.
+    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms. An eighth of a budget below 8 ms
+    /// is less than a header in whole milliseconds may lose: a peer that ends by it is an error.
     ///
     /// # Retries and hedges
     ///
