@@ -173,6 +173,22 @@ impl Sinks {
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.records += 1;
         self.streams.iter_mut().for_each(|stream| stream.record(record, time));
+        self.pass_on_if_full();
+    }
+
+    /// Passes the events on if a sink has many. If they are to outlive the process, they wait for
+    /// a [write](Self::is_full).
+    #[inline]
+    fn pass_on_if_full(&mut self) {
+        if self.notes.is_none() && !self.threads.is_empty() && self.is_full() {
+            self.pass_on();
+        }
+    }
+
+    /// Serves the sinks with room first, so that a full sink delays no other.
+    fn pass_on(&mut self) {
+        self.streams.iter_mut().for_each(Stream::pass_on);
+        self.streams.iter_mut().for_each(Stream::wait_for_room);
     }
 
     /// Returns whether dropped events were not reported yet.
@@ -240,9 +256,7 @@ impl Sinks {
     pub(crate) fn write(&mut self, reopens: bool) {
         self.count();
         self.report_dropped_spans(Occasion::Round);
-        // Serve the sinks with room first, so that a full sink delays no other.
-        self.streams.iter_mut().for_each(Stream::pass_on);
-        self.streams.iter_mut().for_each(Stream::wait_for_room);
+        self.pass_on();
         if reopens {
             self.reopen();
         }

@@ -101,7 +101,6 @@ impl Stream {
         if self.batch.len() >= BATCH {
             if !self.is_noted() {
                 self.pass_on();
-                self.wait_for_room();
             }
             if !self.has_room(happened.level) {
                 self.drop_one(happened);

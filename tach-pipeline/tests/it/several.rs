@@ -83,6 +83,41 @@ fn a_sink_that_stalls_holds_up_no_other() {
     }
 }
 
+/// In a round of more than all buffers hold.
+#[test]
+fn a_full_sink_is_waited_for_once_the_others_have_all() {
+    const COUNT: usize = 10_000;
+    let (go_on, waits) = mpsc::channel::<()>();
+    let mood = move || {
+        let _closed = waits.recv();
+        Ok(())
+    };
+    let (stalling, memory) = (Moody { memory: Memory::default(), mood }, Memory::default());
+    let guard = Pipeline::builder()
+        .sink(Sink::writer("stalling", stalling).format(Json::new()).stall_timeout(Duration::MAX))
+        .sink(memory.json())
+        .queue_bytes(64 * 1024 * 1024)
+        .build()
+        .unwrap();
+    let long = "x".repeat(1_000);
+    (0..COUNT).for_each(|_| info(guard.pipeline(), &long));
+    let mut before = 0;
+    loop {
+        thread::sleep(Duration::from_millis(300));
+        let stats = guard.pipeline().stats();
+        let came = stats.sinks()[0].waiting();
+        if came > 0 && came == before {
+            assert!(came < COUNT as u64, "it is not full");
+            assert_eq!(stats.sinks()[1].written(), came);
+            break;
+        }
+        before = came;
+    }
+    drop(go_on);
+    guard.pipeline().flush(LONG).unwrap();
+    assert_eq!(memory.messages().len(), COUNT);
+}
+
 /// A socket whose reader stops for a while.
 #[cfg(unix)]
 #[test]

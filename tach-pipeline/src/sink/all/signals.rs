@@ -32,6 +32,7 @@ impl Sinks {
             stream.span(span);
             stream.traces(span.end, |content, levels| content.add(span, levels));
         }
+        self.pass_on_if_full();
     }
 
     /// Writes what waits for the end of its trace, since no further spans come.
