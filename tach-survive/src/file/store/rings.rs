@@ -1,9 +1,11 @@
 //! The memory of rings.
 
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tach_log::adapter::beginning;
 
@@ -13,6 +15,8 @@ use tach_record::queue::ring::{Part, RingMemory};
 
 /// Rings that are longer are for single records.
 const LONG: usize = 32 * 1024;
+/// How long a file that could not grow does not try again: each try costs a caller system calls.
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 /// The parts of the file behind its fixed part.
 pub(super) struct Room {
@@ -22,6 +26,8 @@ pub(super) struct Room {
     pub(super) is_cut: bool,
     /// The number of entries of rings.
     rings: u32,
+    /// When the file could not grow for a ring.
+    full_since: Option<Instant>,
     /// Rings that no queue and no pool has.
     free: Vec<Free>,
 }
@@ -41,7 +47,7 @@ struct RingPart {
 
 impl Room {
     pub(super) const fn new(end: usize) -> Self {
-        Self { end, is_cut: false, rings: 0, free: Vec::new() }
+        Self { end, is_cut: false, rings: 0, full_since: None, free: Vec::new() }
     }
 
     /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
@@ -112,7 +118,12 @@ impl Store {
         if usize::try_from(number).ok()? >= RINGS {
             return None;
         }
-        let start = self.reserve(&mut room, length).ok()?;
+        if room.full_since.is_some_and(|since| since.elapsed() < BETWEEN_TRIES) {
+            return None;
+        }
+        let reserved = self.reserve(&mut room, length);
+        room.full_since = reserved.is_err().then(Instant::now);
+        let start = reserved.ok()?;
         room.rings += 1;
         let at = ring::AT + usize::try_from(number).ok()? * ring::BYTES;
         self.memory.set(at + ring::START, start as u64);
@@ -153,6 +164,19 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_file_without_room_grows_again_after_a_while() {
+        let (store, path) = Store::of_test("tries");
+        let end = core::mem::replace(&mut store.room.lock().end, MOST_BYTES);
+        assert!(store.ring(PAGE).is_none());
+        store.room.lock().end = end;
+        assert!(store.ring(PAGE).is_none());
+        store.room.lock().full_since = Instant::now().checked_sub(BETWEEN_TRIES);
+        assert!(store.ring(PAGE).is_some());
+        drop(store);
+        fs::remove_dir_all(path).unwrap();
+    }
 
     /// Stores give its holes blocks, and its length is right.
     #[test]
