@@ -76,7 +76,8 @@ pub(crate) mod tests {
         }
 
         fn has_ring(&self, _: usize) -> bool {
-            true
+            // ORDERING: Relaxed: one thread.
+            !self.is_full.load(Ordering::Relaxed)
         }
 
         fn has_no_room(&self) {}

@@ -88,7 +88,9 @@ impl Pool {
     /// has room again.
     pub(super) fn has_ring(&self) -> bool {
         let Some(file) = &self.file else { return true };
-        !self.small.unused.lock().rings.is_empty() || file.has_ring(self.small.bytes + OVERHEAD)
+        // Those in a file before are of no use.
+        self.small.unused.lock().rings.iter().any(|ends| ends.producer.is_in_file())
+            || file.has_ring(self.small.bytes + OVERHEAD)
     }
 
     pub(super) fn give_back(&self, ends: Ends) {
@@ -179,7 +181,10 @@ impl Rings {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::Ordering;
+
     use super::*;
+    use crate::queue::file::tests::TestFile;
 
     impl Pool {
         /// Returns how many rings a queue may have.
@@ -204,6 +209,20 @@ mod tests {
             assert!(pool.large.bytes() <= LARGE && pool.most() >= FEWEST);
             assert_eq!(pool.small.bytes(), pool.large.bytes().min(SMALL));
         }
+    }
+
+    #[test]
+    fn unused_rings_of_a_replaced_file_are_no_room() {
+        let file = Arc::new(TestFile::default());
+        let rings: Arc<dyn RingFile> = Arc::<TestFile>::clone(&file);
+        let pool = Pool::new(256 * 1024, Some(&rings));
+        pool.give_back(pool.small.take());
+        // ORDERING: Relaxed: one thread.
+        file.is_full.store(true, Ordering::Relaxed);
+        assert!(pool.has_ring());
+        // ORDERING: Relaxed: one thread.
+        file.replaced.store(1, Ordering::Relaxed);
+        assert!(!pool.has_ring());
     }
 
     #[test]
