@@ -195,15 +195,15 @@ fn ticks_convert_within_a_microsecond() {
 #[test]
 fn a_file_has_a_number_of_rings_at_once() {
     let (store, path) = Store::of_test("rings");
-    let first = store.rings().ring(200 * PAGE).unwrap();
+    let first = store.rings().ring(60 * PAGE).unwrap();
     drop(first);
-    let _again = store.rings().ring(150 * PAGE).unwrap();
+    let _again = store.rings().ring(45 * PAGE).unwrap();
     assert_eq!(Image::read(&file(&path)).unwrap().word(head::RINGS), 1);
     let mut rings: Vec<_> = (1..RINGS).map(|_| store.rings().ring(PAGE).unwrap()).collect();
-    assert!(!store.rings().has_ring(PAGE) && !store.rings().has_ring(200 * PAGE));
+    assert!(!store.rings().has_ring(PAGE) && !store.rings().has_ring(60 * PAGE));
     assert!(store.rings().ring(PAGE).is_none());
     rings.pop();
-    assert!(store.rings().has_ring(PAGE) && !store.rings().has_ring(200 * PAGE));
+    assert!(store.rings().has_ring(PAGE) && !store.rings().has_ring(60 * PAGE));
     assert!(store.rings().ring(PAGE).is_some());
     fs::remove_dir_all(path).unwrap();
 }
