@@ -49,8 +49,7 @@ pub trait Part: Send + Sync {
 /// The memory of a ring in a part of a file.
 pub struct RingMemory {
     words: Words,
-    /// The part of the file.
-    pub part: Box<dyn Part>,
+    part: Box<dyn Part>,
 }
 
 impl RingMemory {
