@@ -318,7 +318,7 @@ fn a_process_dies_after_each_of_its_stores() {
     }
     let deaths = deaths_of_a_process();
     // A control: several commits, and the stores before the first one.
-    assert!(deaths.len() > 80, "{} deaths", deaths.len());
+    assert!(deaths.len() > 50, "{} deaths", deaths.len());
     let (mut recovered, mut twice) = (0, 0);
     for (number, death) in deaths.iter().enumerate() {
         let scene = Scene::after(death);
