@@ -122,9 +122,8 @@ impl Sinks {
             });
         }
         for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
-            let all = Levels::all(LevelFilter::Trace);
-            let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
-            let levels = levels.clone();
+            let is_filtered = formatter.content.items().are_filtered();
+            let levels = if is_filtered { levels.clone() } else { Levels::all(LevelFilter::Trace) };
             let mut stream = Stream::new(formatter, levels, Arc::clone(&counts), reporter.clone());
             stream.here = here.take();
             stream.worker = self.threads.last().map(|thread| {
@@ -178,7 +177,6 @@ impl Sinks {
 
     /// Passes the events on if a sink has many. If they are to outlive the process, they wait for
     /// a [write](Self::is_full).
-    #[inline]
     fn pass_on_if_full(&mut self) {
         if self.notes.is_none() && !self.threads.is_empty() && self.is_full() {
             self.pass_on();
@@ -269,9 +267,8 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        let counts = &self.progress.counts;
-        counts.records.add(core::mem::take(&mut self.records));
-        counts.by_level.count(&core::mem::take(&mut self.by_level));
+        self.progress.counts.records.add(core::mem::take(&mut self.records));
+        self.progress.counts.by_level.count(&core::mem::take(&mut self.by_level));
     }
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The

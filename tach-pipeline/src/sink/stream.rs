@@ -99,7 +99,8 @@ impl Stream {
     pub(super) fn make_room(&mut self, happened: Happened) -> bool {
         self.added += 1;
         if self.batch.len() >= BATCH {
-            if !self.is_noted() {
+            // The back end notes how far it has come before the only sink writes.
+            if self.here.as_ref().is_some_and(|here| here.output.notes.is_none()) {
                 self.pass_on();
             }
             if !self.has_room(happened.level) {
@@ -109,11 +110,6 @@ impl Stream {
         }
         self.report_dropped(Occasion::Round);
         true
-    }
-
-    /// Returns whether the back end notes how far it has come before the only sink writes.
-    fn is_noted(&self) -> bool {
-        self.here.as_ref().is_some_and(|here| here.output.notes.is_some())
     }
 
     /// Returns whether the batch has room for a record of that level. Threads don't limit it: they
@@ -224,8 +220,7 @@ impl Stream {
 
     /// Waits until the thread has room for what is left in the batch.
     pub(super) fn wait_for_room(&mut self) {
-        let Some(worker) = &mut self.worker else { return };
-        if !self.batch.is_empty() {
+        if let Some(worker) = self.worker.as_mut().filter(|_| !self.batch.is_empty()) {
             worker.offer_and_wait(&self.batch);
             self.batch.clear(KEPT);
         }
