@@ -29,13 +29,13 @@ impl BudgetLayer<ClientSide> {
     /// a call, and ends the call with it.
     ///
     /// The call's budget is a part of the budget in the request's extensions, or else of the
-    /// [`current`](crate::current()) one. A header that the request has already is a limit, too.
+    /// [`current`](crate::current()) one. A header that the request has already is a limit.
     /// When the inner client is called, the time left for the response with its body is written
-    /// into all headers. If nothing limits a call, no header is written.
+    /// into all headers. Without a limit, no header is written.
     ///
     /// If the budget ends, the inner future is dropped and the call fails with an
     /// [`Exhausted`](crate::Exhausted). A gRPC request is answered with the status 4,
-    /// `DEADLINE_EXCEEDED`, instead, so that a client of tonic sees that code. The response's body
+    /// `DEADLINE_EXCEEDED`, instead: a client of tonic sees that code. The response's body
     /// [ends](crate::BudgetBody) with the budget, too.
     ///
     /// A call ends with the request of the handler that makes it, and the request's layer answers.
@@ -43,8 +43,8 @@ impl BudgetLayer<ClientSide> {
     /// short budget), or too little time is left to begin, the call waits for the layer, up to 5 ms
     /// past the end. So a handler that maps errors to 502 does not hide the 504. A call in another
     /// task, which the handler spawns with [`scope`](crate::scope()) or
-    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms. An eighth of a budget below 8 ms
-    /// is less than a header in whole milliseconds may lose: a peer that ends by it is an error.
+    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms. Below 8 ms, a peer's rounded header
+    /// may end a call sooner: as an error.
     ///
     /// # Retries and hedges
     ///
