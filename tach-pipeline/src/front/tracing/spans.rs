@@ -131,7 +131,7 @@ impl Pipeline {
             shared.spans.contexts.insert_unsampled(span, trace, shared.begun_unsampled(false));
             false
         } else {
-            // What the filter refuses is kept for a backtrace, if anything.
+            // With a backtrace, spans that the filter refuses come here too. Don't start these.
             (shared.filters.kept.is_none()
                 || shared.filters.is_span_recorded(level(metadata), metadata.target()))
                 && self.start_span(shared, attributes, span, code, innermost)
