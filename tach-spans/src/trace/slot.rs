@@ -184,11 +184,15 @@ impl Slot {
     /// a thread has begun to move it.
     pub(super) fn begun_unheld(&self, id: u64) -> Option<Begun> {
         let begun = self.begun();
-        // ORDERING: Acquire, with the Release fences of `write` and `begin_move`.
+        // ORDERING: Acquire, with the Release fence of `begin_move`.
+        fence(Ordering::Acquire);
+        let is_moving = self.has_flag(MOVING);
+        // The number is read last: the next span has other flags.
+        // ORDERING: Acquire, with the Release fence of `write`.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed: the fence orders it.
         let is_same = self.id.load(Ordering::Relaxed) == id;
-        (is_same && !self.has_flag(MOVING)).then_some(begun)
+        (is_same && !is_moving).then_some(begun)
     }
 
     /// Ends a move. More than one call changes nothing.
