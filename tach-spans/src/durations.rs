@@ -1,5 +1,6 @@
-//! How long spans take, by name: histograms that any thread reads. The back end adds the durations of
-//! spans whose records it has, and calls add those of all others.
+//! How long spans take, by name, and other times: histograms that any thread reads. The back end adds
+//! the durations of spans whose records it has, and moves here what calls have added to parts of
+//! their own.
 
 mod at_calls;
 mod bucket;
@@ -10,7 +11,7 @@ pub mod options;
 pub mod snapshot;
 
 use core::time::Duration;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::MutexGuard;
 
 use tach_core::UnixTime;
@@ -21,14 +22,13 @@ use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
 use self::snapshot::SpanDurations;
-use crate::callsites;
 use tach_record::frame::Code;
 use tach_record::sync::Lock;
 
 /// The durations of a pipeline's spans.
 pub struct Collected {
     attributes: Vec<String>,
-    /// Held for a few instructions by the back end, and never while a user's code runs.
+    /// Locked by the back end and by readers. No call of the program waits for it.
     table: Lock<Table>,
     /// What the table does not contain yet. Locked after the table.
     at_calls: AtCalls,
@@ -37,20 +37,32 @@ pub struct Collected {
 /// All series.
 #[derive(Clone)]
 pub struct Table {
-    by_key: HashMap<Key, usize>,
-    series: Vec<Series>,
-    /// The place of the series of all others, once there are too many.
-    overflow: Option<usize>,
-    most: usize,
+    metrics: Metrics,
     /// Since when all durations were collected, and since when those of the period were.
     since: [UnixTime; 2],
 }
 
-/// The durations of the spans with one name and the same attributes.
+/// The series by metric.
+#[derive(Clone)]
+struct Metrics {
+    /// The durations of spans have no name.
+    by_name: BTreeMap<Option<&'static str>, Metric>,
+    /// The most series of a metric.
+    most: usize,
+}
+
+#[derive(Clone, Default)]
+struct Metric {
+    by_key: HashMap<Key, usize>,
+    series: Vec<Series>,
+}
+
+/// The durations of the spans with one name and the same attributes, or the times with the same
+/// attributes.
 #[derive(Clone)]
 struct Series {
-    /// `None` for all others.
-    key: Option<Key>,
+    /// Empty for all that other series have no room for.
+    key: Key,
     /// Since the last period ended, if anyone asks for periods.
     recent: Histogram,
     before: Histogram,
@@ -60,7 +72,7 @@ impl Collected {
     pub fn new(options: Durations, start: UnixTime) -> Self {
         let Durations { attributes, max_series } = options;
         let table = Lock::new(Table::new(max_series, start));
-        Self { attributes, table, at_calls: AtCalls::new() }
+        Self { attributes, table, at_calls: AtCalls::new(max_series) }
     }
 
     /// Returns the keys of the attributes that tell series apart.
@@ -69,9 +81,7 @@ impl Collected {
     }
 
     pub(crate) fn record(&self, key: &Key, took: Duration) {
-        if let Some(histogram) = self.lock().of(key) {
-            histogram.record(nanoseconds(took));
-        }
+        self.lock().metrics.of(None, key).record(nanoseconds(took));
     }
 
     /// Adds the duration of a span of the callsite with that code. Call if there are no
@@ -85,21 +95,25 @@ impl Collected {
     /// recorded. Call on the back end, which alone ends periods.
     pub fn collect(&self) -> u64 {
         let mut table = self.lock();
-        self.at_calls.each(true, |number, more| table.add(number, more));
+        self.at_calls.add_to(&mut table.metrics, true);
         table.recorded()
     }
 
-    /// Adds a time that is no span's duration, by the chosen ones of the attributes, to a metric of
-    /// that name, which begins with `tach.`.
-    pub fn record_time(&self, name: &str, attributes: &[(&str, Value<'_>)], time: Duration) {
+    /// Adds times that are no durations of spans to metrics of these names, by the chosen ones of
+    /// the attributes. Returns `false` if they could not be added.
+    pub fn add_times(
+        &self,
+        times: &[(&'static str, Duration)],
+        attributes: &[(&str, Value<'_>)],
+    ) -> bool {
         let (mut key, mut bytes) = (Key::default(), Vec::new());
-        key.begin(name);
+        key.begin("");
         for chosen in &self.attributes {
             let found = attributes.iter().find(|(key, _)| key == chosen);
             key::write(&mut bytes, found.map_or(Value::Null, |(_, value)| *value));
             key.part(&bytes);
         }
-        self.record(&key, time);
+        self.at_calls.add_times(times, &key)
     }
 
     /// Returns the table. In a forked process nobody may be left to release it.
@@ -114,73 +128,72 @@ impl Collected {
         let table = {
             let table = self.lock();
             let mut copy = table.clone();
-            self.at_calls.each(false, |number, more| copy.add(number, more));
+            self.at_calls.add_to(&mut copy.metrics, false);
             copy
         };
-        let snapshot = |series: &Series| {
-            SpanDurations::new(series.key.as_ref(), &self.attributes, series.total())
+        let of_metric = |(name, metric): (&Option<&'static str>, &Metric)| {
+            let of_series =
+                |it: &Series| SpanDurations::new(*name, &it.key, &self.attributes, it.total());
+            metric.series.iter().map(of_series).collect::<Vec<_>>()
         };
-        table.series.iter().map(snapshot).collect()
+        table.metrics.by_name.iter().flat_map(of_metric).collect()
     }
 }
 
 impl Table {
     fn new(most: usize, start: UnixTime) -> Self {
-        Self { by_key: HashMap::new(), series: Vec::new(), overflow: None, most, since: [start; 2] }
+        Self { metrics: Metrics::new(most), since: [start; 2] }
     }
 
     /// Returns how many durations were recorded.
     fn recorded(&self) -> u64 {
-        self.series.iter().map(|series| series.before.count + series.recent.count).sum()
+        let series = self.metrics.by_name.values().flat_map(|metric| &metric.series);
+        series.map(|series| series.before.count + series.recent.count).sum()
     }
 
     /// Ends a period: adds the durations of the period to the durations of earlier periods, and
     /// clears the former.
     pub fn end_period(&mut self, now: UnixTime) {
-        for Series { recent, before, .. } in &mut self.series {
+        self.metrics.each_series(|Series { recent, before, .. }| {
             before.add(recent);
             recent.clear();
-        }
+        });
         self.since[1] = now;
     }
+}
 
-    /// Adds the durations of a callsite's spans.
-    fn add(&mut self, number: u32, more: &Histogram) {
-        let Some(metadata) = callsites::callsite(number) else { return };
-        let mut key = Key::default();
-        key.begin(metadata.name());
-        if let Some(histogram) = self.of(&key) {
-            histogram.add(more);
-        }
+impl Metrics {
+    fn new(most: usize) -> Self {
+        Self { by_name: BTreeMap::new(), most }
     }
 
-    /// Returns the histogram of the series with that key, if the table takes it.
-    fn of(&mut self, key: &Key) -> Option<&mut Histogram> {
-        let known = self.by_key.get(key).copied();
-        let at = known.or_else(|| self.begin(key))?;
-        Some(&mut self.series[at].recent)
-    }
-
-    /// Adds a series if there is room for it and for the others. Returns its place.
-    #[cold]
-    fn begin(&mut self, key: &Key) -> Option<usize> {
-        let at = self.series.len();
-        let has_room = self.overflow.is_none() && at + 1 < self.most;
-        let new = match self.overflow {
-            // The series of all others is of spans.
-            _ if !has_room && key.metric().is_some() => return None,
-            Some(overflow) => return Some(overflow),
-            None if has_room => Some(key.clone()),
-            None => None,
+    /// Returns the histogram of a metric for that key.
+    fn of(&mut self, name: Option<&'static str>, key: &Key) -> &mut Histogram {
+        let metric = self.by_name.entry(name).or_default();
+        let at = match metric.by_key.get(key) {
+            Some(&at) => at,
+            None => metric.begin(key, self.most),
         };
-        if has_room {
-            self.by_key.insert(key.clone(), at);
-        } else {
-            self.overflow = Some(at);
+        &mut metric.series[at].recent
+    }
+
+    fn each_series(&mut self, each: impl FnMut(&mut Series)) {
+        self.by_name.values_mut().flat_map(|metric| &mut metric.series).for_each(each);
+    }
+}
+
+impl Metric {
+    /// Adds a series if there is room for it and for the one of all others. Returns its place, or
+    /// the other's.
+    #[cold]
+    fn begin(&mut self, key: &Key, most: usize) -> usize {
+        let new = self.series.len();
+        let key = if new + 1 < most { key.clone() } else { Key::default() };
+        let at = *self.by_key.entry(key.clone()).or_insert(new);
+        if at == new {
+            self.series.push(Series { key, recent: Histogram::new(), before: Histogram::new() });
         }
-        let (recent, before) = (Histogram::new(), Histogram::new());
-        self.series.push(Series { key: new, recent, before });
-        Some(at)
+        at
     }
 }
 
@@ -202,7 +215,7 @@ mod tests {
     use tracing_subscriber::registry;
 
     use super::*;
-    use crate::callsites::Callsite;
+    use crate::callsites::{self, Callsite};
 
     /// What a reader finds at a call must stay for the period that follows.
     #[test]
@@ -214,7 +227,7 @@ mod tests {
         let durations = Collected::new(Durations::new(), UnixTime::EPOCH);
         let delta = || {
             let mut sum = 0;
-            durations.lock().points(None, true, |point| sum += point.histogram.count);
+            durations.lock().points(None, true, |_, histogram| sum += histogram.count);
             sum
         };
         assert!(durations.add(code, Duration::ZERO));

@@ -82,8 +82,8 @@ const RECORD_BYTES: usize = 1024 * 1024;
 ///   nevertheless.
 /// - Traces that wait for `Tail`: up to 32 MiB, or its bound, and a quarter as much for the ids of
 ///   traces that it kept.
-/// - Each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them. Each
-///   callsite of unsampled spans: up to eight more.
+/// - Each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them a metric.
+///   Each callsite of unsampled spans, and each histogram of tach-http's times: up to eight more.
 /// - `Builder::survive`: 368 KiB in a file, which also has the queues, 256 KiB for each signal of a
 ///   collector, and up to 3 MiB for a flight recorder. What waits for a collector takes up to 4 MiB
 ///   more for each of logs and spans while the collector answers.

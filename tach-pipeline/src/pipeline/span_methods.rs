@@ -22,7 +22,7 @@ impl Pipeline {
     }
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
-    /// pipeline was built. The list is empty unless
+    /// pipeline was built, and the times that tach-http records. The list is empty unless
     /// [`Builder::durations`](crate::Builder::durations) or `Sink::otlp` collects durations, and in
     /// a forked process.
     ///

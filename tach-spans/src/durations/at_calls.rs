@@ -1,9 +1,14 @@
-//! Durations that calls add themselves, by callsite, until the table takes them.
+//! Durations that calls add themselves until the table takes them.
 
 use core::array;
 use core::cell::Cell;
 
+use core::time::Duration;
+
 use super::histogram::Histogram;
+use super::key::Key;
+use super::{Metrics, Series, nanoseconds};
+use crate::callsites;
 use tach_record::frame::Code;
 use tach_record::sync::Lock;
 
@@ -19,31 +24,48 @@ thread_local! {
     static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The histograms of all callsites.
 pub(super) struct AtCalls([Lock<Part>; PARTS]);
 
 /// The histograms to which some threads add.
-#[derive(Default)]
 struct Part {
-    /// By the number of the callsite. In boxes, since most callsites are those of events.
+    /// Of spans, by the number of the callsite. In boxes, since most callsites are those of events.
     histograms: Vec<Option<Box<Histogram>>>,
     /// The callsites whose histograms are not empty.
     used: Vec<u32>,
+    /// Other times. A part without room counts a series with all others, even if the table has it.
+    times: Metrics,
 }
 
 impl AtCalls {
-    pub(super) fn new() -> Self {
-        Self(array::from_fn(|_| Lock::default()))
+    /// `most` is the most series of a metric.
+    pub(super) fn new(most: usize) -> Self {
+        let part = |_| Part { histograms: vec![], used: vec![], times: Metrics::new(most) };
+        Self(array::from_fn(|at| Lock::new(part(at))))
     }
 
-    /// Adds a duration. Waits for no thread, since a signal handler may have interrupted the one
-    /// that holds a part. Returns `false` if no part was free.
+    /// Adds the duration of a span. Returns `false` if no part was free.
     #[inline]
     pub(super) fn add(&self, code: Code, ns: u64) -> bool {
+        self.with_part(|part| part.add(code.number(), ns))
+    }
+
+    /// Adds other times to the metrics of these names. Returns `false` if no part was free.
+    pub(super) fn add_times(&self, times: &[(&'static str, Duration)], key: &Key) -> bool {
+        self.with_part(|part| {
+            for (name, time) in times {
+                part.times.of(Some(name), key).record(nanoseconds(*time));
+            }
+        })
+    }
+
+    /// Calls `add` with a part. Waits for no thread, since a signal handler may have interrupted
+    /// the one that holds a part. Returns `false` if no part was free.
+    #[inline]
+    fn with_part(&self, add: impl FnOnce(&mut Part)) -> bool {
         let last = LAST.get();
         for at in last..last + TRIES {
             if let Some(mut part) = self.0[at % PARTS].try_lock() {
-                part.add(code.number(), ns);
+                add(&mut part);
                 if at != last {
                     LAST.set(at % PARTS);
                 }
@@ -53,20 +75,30 @@ impl AtCalls {
         false
     }
 
-    /// Passes the histograms that are not empty, with the numbers of their callsites. If
-    /// `are_taken`, they are empty afterwards and keep their memory.
-    pub(super) fn each(&self, are_taken: bool, mut pass: impl FnMut(u32, &Histogram)) {
+    /// Adds all histograms to `metrics`. If `are_taken`, they are empty afterwards and keep their
+    /// memory.
+    pub(super) fn add_to(&self, metrics: &mut Metrics, are_taken: bool) {
+        let mut key = Key::default();
         for part in &self.0 {
-            let Part { histograms, used } = &mut *part.lock();
+            let Part { histograms, used, times } = &mut *part.lock();
             for &number in &*used {
                 let Some(Some(histogram)) = histograms.get_mut(number as usize) else { continue };
-                pass(number, histogram);
+                if let Some(metadata) = callsites::callsite(number) {
+                    key.begin(metadata.name());
+                    metrics.of(None, &key).add(histogram);
+                }
                 if are_taken {
                     histogram.clear();
                 }
             }
+            for (name, metric) in &times.by_name {
+                for series in metric.series.iter().filter(|series| series.recent.count > 0) {
+                    metrics.of(*name, &series.key).add(&series.recent);
+                }
+            }
             if are_taken {
                 used.clear();
+                times.each_series(|Series { recent, .. }| recent.clear());
             }
         }
     }
@@ -75,7 +107,7 @@ impl AtCalls {
 impl Part {
     #[inline]
     fn add(&mut self, number: u32, ns: u64) {
-        let Self { histograms, used } = self;
+        let Self { histograms, used, .. } = self;
         let histogram = match histograms.get_mut(number as usize) {
             Some(Some(histogram)) => histogram,
             _ => create(histograms, number as usize),
@@ -99,23 +131,43 @@ fn create(histograms: &mut Vec<Option<Box<Histogram>>>, at: usize) -> &mut Histo
 mod tests {
     use std::thread;
 
-    use super::*;
+    use tracing_core::dispatcher;
+    use tracing_subscriber::registry;
 
-    fn sums(all: &AtCalls, are_taken: bool) -> Vec<(u32, u64, u128)> {
+    use super::*;
+    use crate::callsites::Callsite;
+
+    /// Returns the codes of the callsites `one` and `other`.
+    fn codes() -> [Code; 2] {
+        callsites::set_up();
+        dispatcher::with_default(&registry().into(), || {
+            [tracing::info_span!("one"), tracing::info_span!("other")]
+                .map(|span| callsites::code(Callsite(span.metadata().unwrap())).unwrap())
+        })
+    }
+
+    fn sums(all: &AtCalls, are_taken: bool) -> Vec<(String, u64, u128)> {
+        let mut metrics = Metrics::new(9);
+        all.add_to(&mut metrics, are_taken);
         let mut sums = Vec::new();
-        all.each(are_taken, |number, it| sums.push((number, it.count, it.sum_ns)));
+        for (name, metric) in &metrics.by_name {
+            sums.extend(metric.series.iter().map(|Series { key, recent, .. }| {
+                (name.unwrap_or(key.name()).to_owned(), recent.count, recent.sum_ns)
+            }));
+        }
         sums
     }
 
     #[test]
     fn each_duration_is_taken_once() {
-        let all = AtCalls::new();
-        let [one, other] = [3, 700].map(|number| Code::of(number).unwrap());
+        let (all, [one, other]) = (AtCalls::new(9), codes());
+        let time = [("time", Duration::from_nanos(4))];
         for _ in 0..2 {
             for (code, ns) in [(one, 5), (other, 0), (one, 7)] {
-                assert!(all.add(code, ns));
+                assert!(all.add(code, ns) && all.add_times(&time, &Key::default()));
             }
-            let expected = [(3, 2, 12), (700, 1, 0)];
+            let expected = [("one", 2, 12), ("other", 1, 0), ("time", 3, 12)]
+                .map(|(name, count, sum)| (name.to_owned(), count, sum));
             assert_eq!(sums(&all, false), expected, "a look changes nothing");
             assert_eq!(sums(&all, true), expected);
             assert_eq!(sums(&all, true), []);
@@ -125,7 +177,7 @@ mod tests {
     /// A handler that interrupts the thread must not wait for it.
     #[test]
     fn a_part_that_is_held_is_left_out() {
-        let (all, code) = (AtCalls::new(), Code::of(1).unwrap());
+        let (all, [code, _]) = (AtCalls::new(9), codes());
         let mut held: Vec<_> = all.0[1..].iter().map(Lock::lock).collect();
         assert!(all.add(code, 1) && all.add(code, 2));
         held.push(all.0[0].lock());
@@ -133,16 +185,16 @@ mod tests {
         drop(held.remove(4));
         assert!(all.add(code, 4));
         drop(held);
-        assert_eq!(sums(&all, true), [(1, 2, 3), (1, 1, 4)]);
+        assert_eq!(sums(&all, true), [("one".to_owned(), 3, 7)]);
     }
 
     #[test]
     fn threads_add_while_another_takes() {
         const EACH: u64 = 10_000;
-        let all = AtCalls::new();
+        let (all, [code, _]) = (AtCalls::new(9), codes());
         let mut taken = 0;
         thread::scope(|scope| {
-            let add = || (0..EACH).for_each(|ns| assert!(all.add(Code::of(2).unwrap(), ns)));
+            let add = || (0..EACH).for_each(|ns| assert!(all.add(code, ns)));
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();
             while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
                 taken += sums(&all, true).iter().map(|(_, count, _)| count).sum::<u64>();

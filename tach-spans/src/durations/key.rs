@@ -15,8 +15,8 @@ const TEXT: u8 = 4;
 /// The number of bytes in which a length is stored.
 const LENGTH: usize = size_of::<u32>();
 
-/// The key of a series. Consists of parts: the name, and the value of each chosen attribute. Each
-/// part is preceded by its length.
+/// The key of a series. Consists of parts: the name of spans, which is empty for other times, and the
+/// value of each chosen attribute. Each part is preceded by its length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Key(Vec<u8>);
 
@@ -37,9 +37,9 @@ impl Key {
         split(&self.0).and_then(|(name, _)| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
-    /// Returns the name if it is the one of a metric other than the durations of spans.
-    pub(crate) fn metric(&self) -> Option<&str> {
-        Some(self.name()).filter(|name| name.starts_with("tach."))
+    /// Returns whether the series is of all that other series have no room for: it has no parts.
+    pub(crate) fn is_of_others(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns the values of the attributes, with `None` for each attribute without a value.

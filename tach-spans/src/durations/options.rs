@@ -77,9 +77,10 @@ impl Durations {
         self
     }
 
-    /// Sets how many histograms there may be: two or more, by default 2,000. One of them is for all
-    /// spans that the others have no room for; it has the attribute `otel.metric.overflow`. A
-    /// histogram takes up to 2 KiB.
+    /// Sets how many histograms a metric may have: two or more, by default 2,000. The durations of
+    /// spans are one metric, and each of the times that tach-http records is another. One of the
+    /// histograms is for all that the others have no room for; it has the attribute
+    /// `otel.metric.overflow`. A histogram takes up to 2 KiB.
     ///
     /// # Examples
     ///

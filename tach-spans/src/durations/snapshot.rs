@@ -8,8 +8,8 @@ use super::key::Key;
 const NS_PER_S: u128 = 1_000_000_000;
 
 /// How long the spans with one name and the same chosen attributes took, from
-/// `Pipeline::durations`. Those with a name that begins with `tach.` are no spans, but other times that
-/// a crate of tach records.
+/// `Pipeline::durations`, or other times that a crate of tach records: `tach.budget.left_on_arrival`
+/// and `tach.budget.left_at_answer` are those of tach-http.
 ///
 /// # Examples
 ///
@@ -42,19 +42,23 @@ pub struct SpanDurations {
 }
 
 impl SpanDurations {
-    pub(super) fn new(key: Option<&Key>, attributes: &[String], histogram: Histogram) -> Self {
-        let name = key.map(Key::name).unwrap_or_default().to_owned();
-        let values = key.into_iter().flat_map(Key::values);
+    pub(super) fn new(
+        metric: Option<&str>,
+        key: &Key,
+        attributes: &[String],
+        histogram: Histogram,
+    ) -> Self {
+        let name = metric.unwrap_or(key.name()).to_owned();
         let attributes = attributes
             .iter()
-            .zip(values)
+            .zip(key.values())
             .filter_map(|(key, value)| Some((key.clone(), value?.to_string())))
             .collect();
-        Self { name, attributes, is_overflow: key.is_none(), histogram }
+        Self { name, attributes, is_overflow: key.is_of_others(), histogram }
     }
 
-    /// Returns the name of the spans in the program. It is empty for the spans that other
-    /// histograms have [no room](crate::Durations::max_series) for.
+    /// Returns the name of the spans in the program, or of the other times. It is empty for the
+    /// spans that other histograms have [no room](crate::Durations::max_series) for.
     ///
     /// # Examples
     ///

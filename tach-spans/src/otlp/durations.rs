@@ -8,8 +8,8 @@ use tach_core::UnixTime;
 use tach_log::Value;
 
 use crate::durations::Collected;
-use crate::durations::export::Point;
 use crate::durations::histogram::Histogram;
+use crate::durations::key::Key;
 use tach_otlp::adapter::key_value;
 use tach_otlp::adapter::protobuf::{bytes, fixed_64, message, number, varint};
 use tach_otlp::encode::in_scope;
@@ -53,7 +53,7 @@ pub fn write_durations(
     let table = durations.lock();
     // The clock may have been set back.
     let times = (table.start(is_delta).min(now), now);
-    for metric in table.metrics() {
+    for metric in table.metrics(is_delta) {
         in_scope(to, scope, |to| {
             bytes(to, field::NAME, metric.unwrap_or(METRIC).as_bytes());
             if metric.is_none() {
@@ -61,12 +61,12 @@ pub fn write_durations(
             }
             bytes(to, field::UNIT, b"s");
             message(to, field::EXPONENTIAL_HISTOGRAM, |to| {
-                table.points(metric, is_delta, |point| {
+                table.points(metric, is_delta, |key, histogram| {
                     message(to, field::DATA_POINTS, |to| {
-                        attributes(to, &point, durations.attributes());
+                        attributes(to, metric, key, durations.attributes());
                         fixed_64(to, field::START_TIME, times.0.as_nanos());
                         fixed_64(to, field::TIME, times.1.as_nanos());
-                        histogram(to, point.histogram);
+                        write_histogram(to, histogram);
                     });
                 });
                 number(to, field::TEMPORALITY, if is_delta { 1 } else { 2 });
@@ -75,13 +75,13 @@ pub fn write_durations(
     }
 }
 
-fn attributes(to: &mut Vec<u8>, point: &Point<'_>, keys: &[String]) {
+fn attributes(to: &mut Vec<u8>, metric: Option<&str>, key: &Key, keys: &[String]) {
     let mut attribute =
         |key: &str, value| message(to, field::ATTRIBUTES, |to| key_value(to, key, value, NO_LIMIT));
-    let Some(key) = point.key else {
+    if key.is_of_others() {
         return attribute("otel.metric.overflow", Value::Bool(true));
-    };
-    if key.metric().is_none() {
+    }
+    if metric.is_none() {
         attribute("span.name", Value::Str(key.name()));
     }
     for (key, value) in keys.iter().zip(key.values()) {
@@ -91,7 +91,7 @@ fn attributes(to: &mut Vec<u8>, point: &Point<'_>, keys: &[String]) {
     }
 }
 
-fn histogram(to: &mut Vec<u8>, histogram: &Histogram) {
+fn write_histogram(to: &mut Vec<u8>, histogram: &Histogram) {
     let seconds = |to: &mut Vec<u8>, number, ns: u128| {
         #[expect(clippy::cast_precision_loss, reason = "the nearest number of seconds")]
         fixed_64(to, number, (ns as f64 / NS_PER_S).to_bits());

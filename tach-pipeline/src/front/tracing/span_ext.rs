@@ -162,14 +162,16 @@ pub fn set_attributes(span: &Span, attributes: &[(&str, Value<'_>)]) -> bool {
 }
 
 /// Adds times that are no durations of spans to metrics of these names, by the chosen ones of the
-/// attributes, if the pipeline of `span` collects durations. Each name begins with `tach.`.
-pub fn record_times(span: &Span, times: &[(&str, Duration)], attributes: &[(&str, Value<'_>)]) {
+/// attributes, if the pipeline of `span` collects durations.
+pub fn record_times(
+    span: &Span,
+    times: &[(&'static str, Duration)],
+    attributes: &[(&str, Value<'_>)],
+) {
     span.with_subscriber(|(_, subscriber)| {
         let shared = pipeline_of(subscriber)?.known();
-        // In a forked process nobody may be left to release the lock.
-        let durations = shared.spans.durations.as_ref().filter(|_| !shared.channel.is_forked())?;
-        for (name, time) in times {
-            durations.record_time(name, attributes, *time);
+        if !shared.spans.durations.as_ref()?.add_times(times, attributes) {
+            shared.channel.signals.dropped_spans.add(1);
         }
         Some(())
     });

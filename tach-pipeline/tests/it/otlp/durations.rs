@@ -47,7 +47,12 @@ pub(super) fn metrics(requests: &Requests) -> Vec<Metric> {
 
 /// Returns the points and their temporality.
 fn points(metric: &Metric) -> (Vec<ExponentialHistogramDataPoint>, AggregationTemporality) {
-    assert_eq!((&*metric.name, &*metric.unit), ("traces.span.metrics.duration", "s"));
+    assert_eq!(metric.name, "traces.span.metrics.duration");
+    data(metric)
+}
+
+fn data(metric: &Metric) -> (Vec<ExponentialHistogramDataPoint>, AggregationTemporality) {
+    assert_eq!(metric.unit, "s");
     let Some(Data::ExponentialHistogram(histogram)) = &metric.data else { panic!("{metric:?}") };
     (histogram.data_points.clone(), histogram.aggregation_temporality())
 }
@@ -322,9 +327,9 @@ fn a_remote_parent_that_is_refused_changes_no_duration() {
     assert_eq!(spans(&requests).len(), 1);
 }
 
-/// Threads count spans while periods end, and while others read.
+/// Threads count spans and other times while periods end, and while others read.
 #[test]
-fn each_span_is_in_one_period() {
+fn each_duration_is_in_one_period() {
     const EACH: u64 = 20_000;
     let servers = [serve(), serve()];
     let [deltas, totals] = [&servers[0], &servers[1]].map(|it| {
@@ -343,7 +348,8 @@ fn each_span_is_in_one_period() {
                 tracing::dispatcher::with_default(&dispatch, || {
                     for _ in 0..EACH {
                         let _outer = tracing::info_span!("outer").entered();
-                        tracing::info_span!("inner").in_scope(|| {});
+                        let inner = tracing::info_span!("inner").entered();
+                        tach_pipeline::adapter::record_times(&inner, &[("tach.left", LONG)], &[]);
                     }
                 });
             });
@@ -351,16 +357,18 @@ fn each_span_is_in_one_period() {
         scope.spawn(|| (0..200).for_each(|_| drop(guard.pipeline().durations())));
     });
     let counts: Vec<_> = guard.pipeline().durations().iter().map(SpanDurations::count).collect();
-    assert_eq!(counts, [3 * EACH; 2], "without a flush");
+    assert_eq!(counts, [3 * EACH; 3], "without a flush");
     guard.pipeline().flush(LONG).unwrap();
     for (at, (_, requests)) in servers.iter().enumerate() {
         let all = metrics(requests);
+        let (times, spans): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|metric| metric.name == "tach.left");
         let sum = |all: &[Metric]| {
-            let counts = all.iter().flat_map(|it| by_name(it).into_values()).map(|it| it.count);
+            let all = if at == 0 { all } else { &all[all.len() - 1..] };
+            let counts = all.iter().flat_map(|metric| data(metric).0).map(|it| it.count);
             counts.sum::<u64>()
         };
-        let from = if at == 0 { 0 } else { all.len() - 1 };
-        assert_eq!(sum(&all[from..]), 6 * EACH, "{at}");
+        assert_eq!([sum(&spans), sum(&times)], [6 * EACH, 3 * EACH], "{at}");
     }
 }
 
@@ -433,49 +441,68 @@ fn a_quiet_period_has_no_delta() {
 /// The time that requests have left, which tach-http records, is no duration of spans.
 #[test]
 fn other_times_have_metrics_of_their_own() {
-    for most in [2, 3, 9] {
+    const SPANS: &str = "traces.span.metrics.duration";
+    for (most, temporality) in
+        [(2, Temporality::Cumulative), (2, Temporality::Delta), (9, Temporality::Delta)]
+    {
         let (endpoint, requests) = serve();
+        let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Metrics]);
         let guard = Pipeline::builder()
-            .sink(sink(&endpoint, Signal::Metrics))
+            .sink(Sink::otlp(otlp.temporality(temporality)))
             .durations(Durations::new().attribute("http.route").max_series(most))
             .build()
             .unwrap();
-        run(guard.pipeline(), || {
-            let span = tracing::info_span!("request", http.route = "/a");
-            let times = [("tach.left", LONG), ("tach.right", Duration::ZERO)];
-            let by = [("other", 1_i64.into()), ("http.route", "/b".into())];
-            tach_pipeline::adapter::record_times(&span, &times, &by);
-            drop(span);
-            drop(tracing::info_span!("rest"));
-        });
-        let mut found = Vec::new();
-        for metric in metrics(&requests) {
-            let Some(Data::ExponentialHistogram(histogram)) = &metric.data else { panic!() };
-            assert_eq!(metric.unit, "s");
-            for point in &histogram.data_points {
-                let by = ["span.name", "http.route"].map(|key| attribute(point, key));
-                let by = by.map(Option::unwrap_or_default);
-                found.push((metric.name.clone(), by, point.count, point.sum()));
-            }
-        }
-        found.sort_by(|one, other| one.partial_cmp(other).unwrap());
-        let found: Vec<_> = found
-            .iter()
-            .map(|(name, [span, route], count, sum)| {
-                (&**name, &**span, &**route, *count, if *name == "tach.left" { *sum } else { 0.0 })
-            })
-            .collect();
-        let spans = "traces.span.metrics.duration";
-        let left = ("tach.left", "", "/b", 1, LONG.as_secs_f64());
-        let right = ("tach.right", "", "/b", 1, 0.0);
-        let expected = match most {
-            // The series of all others is of spans.
-            2 => vec![left, (spans, "", "", 2, 0.0)],
-            3 => vec![left, right, (spans, "", "", 2, 0.0)],
-            _ => vec![left, right, (spans, "request", "/a", 1, 0.0), (spans, "rest", "", 1, 0.0)],
+        let time = |span: &tracing::Span, name, route: &str| {
+            let by = [("other", 1_i64.into()), ("http.route", route.into())];
+            tach_pipeline::adapter::record_times(span, &[(name, LONG)], &by);
         };
-        assert_eq!(found, expected);
+        run(guard.pipeline(), || {
+            // The program chooses the names of its spans.
+            let span = tracing::info_span!("tach.mine", http.route = "/a");
+            time(&span, "tach.left", "/a");
+            ["/a", "/b", "/c", "/d"].map(|route| time(&span, "tach.right", route));
+            drop(span);
+            drop(tracing::info_span!("one"));
+            drop(tracing::info_span!("two"));
+        });
+        let found = || {
+            let mut found = Vec::new();
+            for metric in metrics(&requests) {
+                let (points, _) = data(&metric);
+                assert!(!points.is_empty(), "{metric:?}");
+                for point in &points {
+                    let keys = ["span.name", "http.route", "otel.metric.overflow"];
+                    let by = keys.map(|key| attribute(point, key)).into_iter().flatten();
+                    let by = by.collect::<Vec<_>>().join(" ");
+                    found.push((metric.name.clone(), by, point.count));
+                }
+            }
+            found.sort();
+            found
+        };
+        let of = |all: &[(&str, &str, u64)]| -> Vec<_> {
+            all.iter().map(|&(name, by, count)| (name.to_owned(), by.to_owned(), count)).collect()
+        };
+        let [left, mine] = [("tach.left", "/a", 1), (SPANS, "tach.mine /a", 1)];
+        let [right, more] = [("tach.right", "/a", 1), ("tach.right", "/b", 1)];
+        let mut expected = match most {
+            2 => of(&[left, right, ("tach.right", "true", 3), mine, (SPANS, "true", 2)]),
+            _ => {
+                let [c, d] = ["/c", "/d"].map(|route| ("tach.right", route, 1));
+                of(&[left, right, more, c, d, (SPANS, "one", 1), mine, (SPANS, "two", 1)])
+            }
+        };
+        expected.sort();
+        assert_eq!(found(), expected, "{most}");
         let read = guard.pipeline().durations();
-        assert_eq!((read[0].name(), read[0].count(), read[0].max()), ("tach.left", 1, LONG));
+        let of_right = read.iter().filter(|times| times.name() == "tach.right");
+        assert_eq!(of_right.map(SpanDurations::count).sum::<u64>(), 4);
+        let spans = read.iter().filter(|times| !times.name().starts_with("tach.r"));
+        assert_eq!(spans.map(SpanDurations::count).sum::<u64>(), 4);
+        // A metric without points is none.
+        run(guard.pipeline(), || drop(tracing::info_span!("tach.mine", http.route = "/a")));
+        if temporality == Temporality::Delta {
+            assert_eq!(found(), of(&[mine]));
+        }
     }
 }
