@@ -90,15 +90,11 @@ impl Open {
         let side = if self.kind.is_client { CLIENT } else { SERVER };
         let flags = side | if self.name.is_some() { KNOWS_ROUTE } else { 0 };
         let outer = Outer::enter(flags, self.passed.as_ref());
-        let arrived = replace_arrived(None);
-        let Self { span, kind, name, .. } = self;
-        let entered = Entered { span, kind, name, outer, _inside: span.enter() };
+        let around = replace_arrived(None);
+        let Self { span, kind, name, arrived, .. } = self;
+        let entered = Entered { span, kind, name, arrived, around, outer, _inside: span.enter() };
         let result = poll();
         drop(entered);
-        let arrived = replace_arrived(arrived);
-        if !self.kind.is_client && self.arrived.is_none() {
-            self.arrived = arrived;
-        }
         self.is_running = false;
         result
     }
@@ -278,11 +274,14 @@ impl Drop for Open {
     }
 }
 
-/// A request while its service or its body runs.
+/// A request while its service or its body runs, which may panic.
 struct Entered<'a> {
     span: &'a Span,
     kind: &'a Kind,
     name: &'a mut Option<Box<str>>,
+    arrived: &'a mut Option<Budget>,
+    /// The budget that arrived for a request around this one.
+    around: Option<Budget>,
     outer: Outer,
     _inside: span::Entered<'a>,
 }
@@ -290,6 +289,10 @@ struct Entered<'a> {
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
+        let arrived = replace_arrived(self.around);
+        if !self.kind.is_client && self.arrived.is_none() {
+            *self.arrived = arrived;
+        }
         let route = self.outer.leave();
         if let Some(route) = route.filter(|_| self.kind.protocol == Protocol::Http) {
             let name = [method::in_name(self.kind.method), " ", &*route].concat();

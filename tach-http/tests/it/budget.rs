@@ -1,7 +1,7 @@
 //! What became of a request's budget.
 
 use core::convert::Infallible;
-use core::future::pending;
+use core::future::{Ready, pending};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -126,10 +126,16 @@ fn a_body_that_its_budget_ends_in_axum_is_a_timeout() {
 #[cfg(feature = "axum")]
 #[test]
 fn the_time_left_is_in_histograms() {
+    use core::future::poll_fn;
+    use core::pin::pin;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use axum::routing::get;
     use tach_pipeline::{Durations, Sampling};
 
     const PLENTY: Duration = Duration::from_secs(600);
+    let panics =
+        |_: Request<Body>| -> Ready<Result<Response<Body>, Infallible>> { panic!("expected") };
     for (ratio, is_late) in [(0.0, false), (1.0, true)] {
         let mut left = Vec::new();
         let attributes = ["http.route", "rpc.method"];
@@ -144,7 +150,23 @@ fn the_time_left_is_in_histograms() {
                     let call = RequestLayer::client().layer(inner);
                     call.oneshot(request("GET", "http://x/", &[])).await.unwrap();
                 };
+                // Neither is one that panics, and whose panic the handler catches.
+                let catch = move || async move {
+                    let inner = layer(SHORT).layer(service_fn(panics));
+                    let call = RequestLayer::client().layer(inner);
+                    let mut call = pin!(call.oneshot(request("GET", "http://x/", &[])));
+                    let caught = |cx: &mut Context<'_>| {
+                        let poll = AssertUnwindSafe(|| call.as_mut().poll(cx).map(drop));
+                        Poll::Ready(catch_unwind(poll).unwrap_err())
+                    };
+                    drop(poll_fn(caught).await);
+                };
                 let app = axum::Router::new()
+                    .route("/catch", get(catch).layer(layer(PLENTY)))
+                    .route(
+                        "/panic",
+                        get(|| async { panic!("expected") as () }).layer(layer(PLENTY)),
+                    )
                     .route("/ready/{id}", get(|| async { "answer" }).layer(layer(PLENTY / 2)))
                     .route("/late", get(pending::<String>).layer(layer(SHORT)))
                     .route("/call", get(call).layer(layer(PLENTY)))
@@ -159,14 +181,17 @@ fn the_time_left_is_in_histograms() {
                             .body(Body::default())
                             .unwrap()
                     }));
-                for path in ["/ready/7", "/late", "/call", "/unlimited"] {
-                    let request = request("GET", path, &[]).map(axum::body::Body::new);
+                let request_of = |path| request("GET", path, &[]).map(axum::body::Body::new);
+                for path in ["/ready/7", "/late", "/call", "/catch", "/unlimited"] {
+                    let request = request_of(path);
                     if is_late {
                         RequestLayer::server().layer(app.clone()).oneshot(request).await.unwrap();
                     } else {
                         app.clone().oneshot(request).await.unwrap();
                     }
                 }
+                let call = app.clone().oneshot(request_of("/panic"));
+                assert!(tokio::spawn(call).await.unwrap_err().is_panic());
                 let headers = [("content-type", "application/grpc")];
                 grpc.oneshot(request("POST", "/a.B/C", &headers)).await.unwrap();
                 // A caller that hangs up gets no answer.
@@ -203,8 +228,11 @@ fn the_time_left_is_in_histograms() {
             (" a.B/C", false, 600_000),
             ("/call ", true, 599),
             ("/call ", false, 600_000),
+            ("/catch ", true, 599),
+            ("/catch ", false, 600_000),
             ("/late ", true, 0),
             ("/late ", false, 0),
+            ("/panic ", false, 600_000),
             ("/ready/{id} ", true, 299),
             ("/ready/{id} ", false, 300_000),
         ];
