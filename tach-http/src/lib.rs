@@ -1,8 +1,8 @@
 //! Spans of HTTP and gRPC requests, for servers and clients of tower.
 //!
 //! [`RequestLayer::server`] gives each request a span of `tracing` in its caller's trace.
-//! [`RequestLayer::client`] gives each call a span, and the next service the headers. `tach_pipeline`
-//! sends the spans to a collector, and their durations by route.
+//! [`RequestLayer::client`] gives each call a span, and the next service the headers.
+//! `tach_pipeline` sends the spans to a collector, and their durations by route.
 //!
 //! ```no_run
 //! # #[cfg(feature = "axum")] mod server {
@@ -42,15 +42,19 @@
 //! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
 //! `exhausted`, `refused` or `ended_body` (not in gRPC).
 //!
-//! A server's layer around one also records the time left, in histograms that are sent and read as
-//! durations are, by route or `rpc.method`: `tach.budget.left_on_arrival` and
-//! `tach.budget.left_at_answer`.
+//! `RequestLayer::server` around a `BudgetLayer` also records the time left, less the reserve:
+//! `tach.budget.left_on_arrival` and `tach.budget.left_at_answer`, which is the response's head. The
+//! histograms are sent and read as durations are, by route or gRPC's method if
+//! `Durations::attribute` chooses `http.route` or `rpc.method`. A request without a limit is in
+//! neither, a refused one in both. One that panics, or whose caller hangs up before the answer, is in
+//! the first.
 //!
-//! Not recorded: a query, which has secrets; `user_agent.original`, for its price; the peer's address
-//! and `http.request.resend_count`, which a layer does not see; a client's error, unless it is, or
-//! wraps, one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of RFC 9110,
-//! `PATCH` and `QUERY`, or of `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, are `_OTHER`, and so are gRPC's
-//! until a service answers other than `UNIMPLEMENTED`. An answer that is not gRPC's is HTTP's.
+//! Not recorded: a query, which has secrets; `user_agent.original`, for its price; the peer's
+//! address and `http.request.resend_count`, which a layer does not see; a client's error, unless it
+//! is, or wraps, one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of
+//! RFC 9110, `PATCH` and `QUERY`, or of `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, are `_OTHER`, and
+//! so are gRPC's until a service answers other than `UNIMPLEMENTED`. An answer that is not gRPC's is
+//! HTTP's.
 //!
 //! # Features
 //!

@@ -30,6 +30,7 @@ pub(crate) fn in_name(known: &'static str) -> &'static str {
 /// Returns the version of HTTP, as the conventions write it.
 pub(crate) fn version(version: Version) -> &'static str {
     match version {
+        Version::HTTP_09 => "0.9",
         Version::HTTP_10 => "1.0",
         Version::HTTP_2 => "2",
         Version::HTTP_3 => "3",

@@ -1,6 +1,6 @@
-//! How long spans take, by name, and other times: histograms that any thread reads. The back end adds
-//! the durations of spans whose records it has, and moves here what calls have added to parts of
-//! their own.
+//! How long spans take, by name, and other times: histograms that any thread reads. The back end
+//! adds the durations of spans whose records it has, and moves here what calls have added to parts
+//! of their own.
 
 mod at_calls;
 mod bucket;

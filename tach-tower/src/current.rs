@@ -16,7 +16,8 @@ thread_local! {
     static ARRIVED: Cell<Option<Budget>> = const { Cell::new(None) };
 }
 
-/// Replaces the budget of the first request that arrived since the last call, from its arrival on.
+/// Returns the budget of the first request that arrived since the last call, and stores `new`. The
+/// budget begins at the arrival.
 #[must_use]
 #[inline]
 pub fn replace_arrived(new: Option<Budget>) -> Option<Budget> {

@@ -155,8 +155,8 @@ impl Stream {
         self.unreported.count() + self.worker.as_ref().map_or(0, Worker::unreported)
     }
 
-    /// If records were dropped before they reached the batch, adds a record that states their number.
-    /// Before the end, a second after the last such record.
+    /// If records were dropped before they reached the batch, adds a record that states their
+    /// number. Before the end, a second after the last such record.
     #[inline]
     fn report_dropped(&mut self, occasion: Occasion) {
         if self.unreported.dropped.is_some() && self.formatter.takes_events() {

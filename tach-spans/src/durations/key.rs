@@ -15,8 +15,8 @@ const TEXT: u8 = 4;
 /// The number of bytes in which a length is stored.
 const LENGTH: usize = size_of::<u32>();
 
-/// The key of a series. Consists of parts: the name of spans, which is empty for other times, and the
-/// value of each chosen attribute. Each part is preceded by its length.
+/// The key of a series. Consists of parts: the name of spans, which is empty for other times, and
+/// the value of each chosen attribute. Each part is preceded by its length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Key(Vec<u8>);
 

@@ -8,8 +8,8 @@ use super::key::Key;
 const NS_PER_S: u128 = 1_000_000_000;
 
 /// How long the spans with one name and the same chosen attributes took, from
-/// `Pipeline::durations`, or other times that a crate of tach records: `tach.budget.left_on_arrival`
-/// and `tach.budget.left_at_answer` are those of tach-http.
+/// `Pipeline::durations`. Or one of the other times that tach-http records:
+/// `tach.budget.left_on_arrival` or `tach.budget.left_at_answer`.
 ///
 /// # Examples
 ///
