@@ -75,7 +75,7 @@ fn connected() {
     tracing::info!(attempt = 2, "connected");
 }
 
-/// In a process of its own: other tests have more callsites than can have numbers.
+/// In processes of their own, since callsites have their numbers for all of the process.
 #[test]
 fn a_copy_of_an_event_is_not_logged_again() {
     // Without numbers the callsites are as those that find no room in their table.
