@@ -13,9 +13,9 @@ use crate::open::Open;
 pin_project! {
     /// The body of a response, with which the request's span ends.
     ///
-    /// The span is entered while the body is polled. It ends with the last frame or the trailers, or
-    /// when the body is dropped. An error of the body is the span's, and so is a server's body that
-    /// is dropped before its end: the caller has gone away.
+    /// The span is entered while the body is polled. It ends with the last frame or the trailers,
+    /// or when the body is dropped. An error of the body is the span's, and so is a server's body
+    /// that is dropped before its end: the caller has gone away.
     ///
     /// # Examples
     ///

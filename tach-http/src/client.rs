@@ -43,8 +43,8 @@ pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) ->
     Some(Box::new(Open::new(span, kind, method, None)))
 }
 
-/// Writes what the next service reads. If the request has no span, the current one is its parent, or
-/// else the caller of the service that the current task works for.
+/// Writes what the next service reads. If the request has no span, the current one is its parent,
+/// or else the caller of the service that the current task works for.
 pub(crate) fn announce(open: Option<&Open>, headers: &mut HeaderMap, options: &Options) {
     let span = open.map_or_else(|| Cow::Owned(Span::current()), |open| Cow::Borrowed(&open.span));
     let passed = current::passed();

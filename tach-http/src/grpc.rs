@@ -19,8 +19,8 @@ pub(crate) fn status(headers: &HeaderMap) -> Option<&'static str> {
     Some(code.and_then(|code| NAMES.split(' ').nth(code)).unwrap_or(UNKNOWN))
 }
 
-/// Returns the name of the status code for a response without one. `None` for 200, whose trailers may
-/// have one (`http-grpc-status-mapping.md`).
+/// Returns the name of the status code for a response without one. `None` for 200, whose trailers
+/// may have one (`http-grpc-status-mapping.md`).
 pub(crate) fn of_http(status: StatusCode) -> Option<&'static str> {
     Some(match status.as_u16() {
         200 => return None,

@@ -61,9 +61,9 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Returns the number of bytes of a response's body after which a server may drop it, if the headers
-/// say so. hyper drops a body after as many bytes as the header says, without a look at its end. A
-/// stream of events has no end, so its caller leaves when it likes.
+/// Returns the number of bytes of a response's body after which a server may drop it, if the
+/// headers say so. hyper drops a body after as many bytes as the header says, without a look at its
+/// end. A stream of events has no end, so its caller leaves when it likes.
 #[inline]
 pub(crate) fn bytes_to_send(headers: &HeaderMap) -> Option<u64> {
     headers.iter().find_map(|(name, value)| match name.as_str() {

@@ -15,18 +15,19 @@ use tach_tower::adapter::Hook;
 /// A layer that gives each request a span of `tracing`, by OpenTelemetry's
 /// [conventions](crate#what-is-recorded).
 ///
-/// The span is entered while the service and the response's body are polled, and ends with the body.
-/// [`server`](Self::server) is for the services of a server, [`client`](Self::client) for clients.
+/// The span is entered while the service and the response's body are polled, and ends with the
+/// body. [`server`](Self::server) is for the services of a server, [`client`](Self::client) for
+/// clients.
 ///
 /// # Order
 ///
 /// Add the layer outside of others, so that the span has what they answer: around
-/// `tach_tower::BudgetLayer`, whose outcome it records, and around layers that catch panics or limit
-/// the load. Inside `tower::retry`, a client's layer has a span for each attempt.
+/// `tach_tower::BudgetLayer`, whose outcome it records, and around layers that catch panics or
+/// limit the load. Inside `tower::retry`, a client's layer has a span for each attempt.
 ///
-/// A handler in a task of its own, as inside of `tach_tower::DetachLayer`, is in no span. Below that
-/// layer, `ServiceBuilder::map_future` with `tracing::Instrument::in_current_span` takes the span
-/// along, though not the caller's baggage.
+/// A handler in a task of its own, as inside of `tach_tower::DetachLayer`, is in no span. Below
+/// that layer, `ServiceBuilder::map_future` with `tracing::Instrument::in_current_span` takes the
+/// span along, though not the caller's baggage.
 ///
 /// # What can go wrong
 ///
@@ -97,13 +98,22 @@ impl<K> RequestLayer<K> {
 impl RequestLayer<ServerSide> {
     /// Creates a layer around the services of a server: axum's, hyper's or tonic's.
     ///
-    /// The headers `traceparent` and `tracestate` name the span's parent; where strangers send them,
-    /// `Builder::public_endpoint` of tach-pipeline makes it a link. Without them the span is
-    /// in the current span, or begins a trace. With feature `axum`, the route that axum matched is a
-    /// part of the span's name if the layer is added by `Router::layer`.
+    /// The headers `traceparent` and `tracestate` name the span's parent; where strangers send
+    /// them, `Builder::public_endpoint` of tach-pipeline makes it a link. Without them the span is
+    /// in the current span, or begins a trace. With feature `axum`, the route that axum matched is
+    /// a part of the span's name if the layer is added by `Router::layer`.
     ///
     /// A server's layer inside of another one, in the same task, begins no second span. It tells
     /// the outer one the route. [`set_route`](crate::set_route) does that for other routers.
+    ///
+    /// # Time left
+    ///
+    /// Around a `BudgetLayer` of `tach_tower`, the layer also records the time that requests had
+    /// left: `tach.budget.left_on_arrival`, less the reserve, and `tach.budget.left_at_answer`,
+    /// which is the response's head. The histograms are sent and read as durations are, by route or
+    /// gRPC's method if `Durations::attribute` chooses `http.route` or `rpc.method`. A request
+    /// without a limit is in neither, a refused one in both. One that panics, or whose caller hangs
+    /// up before the answer, is in the first.
     ///
     /// # Examples
     ///

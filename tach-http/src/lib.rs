@@ -38,23 +38,18 @@
 //! | error of a client | 400 to 599 | all but `OK` |
 //!
 //! An error sets the status and `error.type`: the code, `timeout` (a budget, reqwest's timer),
-//! `cancelled` (the caller has gone away, the call was dropped), `panic`, `connect` (reqwest) or the
-//! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
+//! `cancelled` (the caller has gone away, the call was dropped), `panic`, `connect` (reqwest) or
+//! the type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
 //! `exhausted`, `refused` or `ended_body` (not in gRPC).
 //!
-//! `RequestLayer::server` around a `BudgetLayer` also records the time left, less the reserve:
-//! `tach.budget.left_on_arrival` and `tach.budget.left_at_answer`, which is the response's head. The
-//! histograms are sent and read as durations are, by route or gRPC's method if
-//! `Durations::attribute` chooses `http.route` or `rpc.method`. A request without a limit is in
-//! neither, a refused one in both. One that panics, or whose caller hangs up before the answer, is in
-//! the first.
+//! [`RequestLayer::server`] around a `BudgetLayer` also records the time left.
 //!
 //! Not recorded: a query, which has secrets; `user_agent.original`, for its price; the peer's
 //! address and `http.request.resend_count`, which a layer does not see; a client's error, unless it
-//! is, or wraps, one of reqwest, `std::io` or a budget. Callers make up no names: methods outside of
-//! RFC 9110, `PATCH` and `QUERY`, or of `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, are `_OTHER`, and
-//! so are gRPC's until a service answers other than `UNIMPLEMENTED`. An answer that is not gRPC's is
-//! HTTP's.
+//! is, or wraps, one of reqwest, `std::io` or a budget. Callers make up no names: methods outside
+//! of RFC 9110, `PATCH` and `QUERY`, or of `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, are `_OTHER`,
+//! and so are gRPC's until a service answers other than `UNIMPLEMENTED`. An answer that is not
+//! gRPC's is HTTP's.
 //!
 //! # Features
 //!

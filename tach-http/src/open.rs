@@ -169,8 +169,8 @@ impl Open {
         }
     }
 
-    /// Records the method that a caller of gRPC asked for, if the response is one of that method. Any
-    /// caller can choose the header by which the request is one of gRPC, and the name.
+    /// Records the method that a caller of gRPC asked for, if the response is one of that method.
+    /// Any caller can choose the header by which the request is one of gRPC, and the name.
     fn answered_rpc(&mut self, headers: &HeaderMap, is_refused: bool) {
         match grpc::status(headers) {
             None if Protocol::of(&Method::POST, headers) == Protocol::Http => {
@@ -234,7 +234,8 @@ impl Open {
     }
 
     /// Ends the request whose body was dropped before it said its end. `may_be` says whether the
-    /// peer had all of it. A client's program need not read a body, while gRPC calls that cancelled.
+    /// peer had all of it. A client's program need not read a body, while gRPC calls that
+    /// cancelled.
     pub(crate) fn end_dropped(mut self, may_be: bool) {
         if may_be || self.kind.is_client && self.kind.protocol == Protocol::Http {
             self.stage = Stage::Over;
@@ -250,12 +251,10 @@ impl Open {
         // The span ends when a thread leaves it for the last time, which is now.
         let span = self.span.clone();
         let _entered = span.enter();
-        if self.kind.protocol == Protocol::Grpc {
-            if !self.has_status {
-                self.record_status(grpc::CANCELLED);
-            }
-        } else {
+        if self.kind.protocol != Protocol::Grpc {
             self.fail("cancelled", None, &[]);
+        } else if !self.has_status {
+            self.record_status(grpc::CANCELLED);
         }
     }
 }

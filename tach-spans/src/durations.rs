@@ -131,12 +131,10 @@ impl Collected {
             self.at_calls.add_to(&mut copy.metrics, false);
             copy
         };
-        let of_metric = |(name, metric): (&Option<&'static str>, &Metric)| {
-            let of_series =
-                |it: &Series| SpanDurations::new(*name, &it.key, &self.attributes, it.total());
-            metric.series.iter().map(of_series).collect::<Vec<_>>()
-        };
-        table.metrics.by_name.iter().flat_map(of_metric).collect()
+        let by_name = table.metrics.by_name.iter();
+        let series = by_name.flat_map(|(name, metric)| metric.series.iter().map(|it| (*name, it)));
+        let attributes = &self.attributes;
+        series.map(|(name, it)| SpanDurations::new(name, &it.key, attributes, it.total())).collect()
     }
 }
 

@@ -86,7 +86,8 @@ impl<S> Waits<S> {
     }
 }
 
-/// A request that a client sends: of the crate `http`, or of reqwest. Sealed: the module is private.
+/// A request that a client sends: of the crate `http`, or of reqwest. Sealed: the module is
+/// private.
 pub trait Sends {
     /// Returns the budget that a layer has put into the request.
     fn budget(&self) -> Option<Budget>;

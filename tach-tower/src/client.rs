@@ -43,8 +43,8 @@ impl BudgetLayer<ClientSide> {
     /// short budget), or too little time is left to begin, the call waits for the layer, up to 5 ms
     /// past the end. So a handler that maps errors to 502 does not hide the 504. A call in another
     /// task, which the handler spawns with [`scope`](crate::scope()) or
-    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms. Below 8 ms, a peer's rounded header
-    /// may end a call sooner: as an error.
+    /// [`DetachLayer`](crate::DetachLayer) does, waits up to 50 ms. Below 8 ms, a peer's rounded
+    /// header may end a call sooner: as an error.
     ///
     /// # Retries and hedges
     ///

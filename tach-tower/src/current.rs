@@ -73,8 +73,8 @@ pub(crate) struct Current {
 ///
 /// Only compared with wakers that are polled with. A timer that stores a clone of a waker keeps the
 /// address in use, because the wakers of tokio and of futures share their data with their clones.
-/// `RawWaker` does not promise it. With a waker whose clones have other data, such as one on a stack
-/// that `clone` moves to the heap, a later waker at its address may miss the end.
+/// `RawWaker` does not promise it. With a waker whose clones have other data, such as one on a
+/// stack that `clone` moves to the heap, a later waker at its address may miss the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Woken {
     data: usize,

@@ -29,9 +29,9 @@ impl BudgetLayer<ClientSide> {
     ///
     /// If the budget ends before the pause, or less than the layer's
     /// [floor](crate::Settings::floor) is left after it, the call fails at once with the failure
-    /// itself, in place of [`Exhausted`](crate::Exhausted) at the end of the budget. `policy` was asked
-    /// before, and may have spent a token. A retry announces up to 1 ms less than is left, because
-    /// tokio's sleeps end that much later.
+    /// itself, in place of [`Exhausted`](crate::Exhausted) at the end of the budget. `policy` was
+    /// asked before, and may have spent a token. A retry announces up to 1 ms less than is left,
+    /// because tokio's sleeps end that much later.
     ///
     /// # Examples
     ///

@@ -1,7 +1,7 @@
 //! What became of a request's budget.
 
 use core::convert::Infallible;
-use core::future::{Ready, pending};
+use core::future::pending;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -122,20 +122,31 @@ fn a_body_that_its_budget_ends_in_axum_is_a_timeout() {
     assert!(span.description.contains("while the body was sent"), "{span:?}");
 }
 
+/// Polls a call, which panics.
+#[cfg(feature = "axum")]
+async fn catch_panic(call: impl Future) {
+    use core::future::poll_fn;
+    use core::panic::AssertUnwindSafe;
+    use core::pin::pin;
+    use std::panic::catch_unwind;
+
+    let mut call = pin!(call);
+    let poll = |cx: &mut Context<'_>| {
+        let poll = AssertUnwindSafe(|| call.as_mut().poll(cx).map(drop));
+        Poll::Ready(catch_unwind(poll).unwrap_err())
+    };
+    drop(poll_fn(poll).await);
+}
+
 /// On arrival and at the answer, by route, whether the spans are sent or not.
 #[cfg(feature = "axum")]
 #[test]
 fn the_time_left_is_in_histograms() {
-    use core::future::poll_fn;
-    use core::pin::pin;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
     use axum::routing::get;
     use tach_pipeline::{Durations, Sampling};
 
     const PLENTY: Duration = Duration::from_secs(600);
-    let panics =
-        |_: Request<Body>| -> Ready<Result<Response<Body>, Infallible>> { panic!("expected") };
+    let panics = |_: Request<Body>| -> Response<Body> { panic!("expected") };
     for (ratio, is_late) in [(0.0, false), (1.0, true)] {
         let mut left = Vec::new();
         let attributes = ["http.route", "rpc.method"];
@@ -152,14 +163,9 @@ fn the_time_left_is_in_histograms() {
                 };
                 // Neither is one that panics, and whose panic the handler catches.
                 let catch = move || async move {
-                    let inner = layer(SHORT).layer(service_fn(panics));
+                    let inner = layer(SHORT).layer(answers(panics));
                     let call = RequestLayer::client().layer(inner);
-                    let mut call = pin!(call.oneshot(request("GET", "http://x/", &[])));
-                    let caught = |cx: &mut Context<'_>| {
-                        let poll = AssertUnwindSafe(|| call.as_mut().poll(cx).map(drop));
-                        Poll::Ready(catch_unwind(poll).unwrap_err())
-                    };
-                    drop(poll_fn(caught).await);
+                    catch_panic(call.oneshot(request("GET", "http://x/", &[]))).await;
                 };
                 let app = axum::Router::new()
                     .route("/catch", get(catch).layer(layer(PLENTY)))

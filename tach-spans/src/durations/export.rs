@@ -14,12 +14,11 @@ impl Table {
 
     /// Returns the names of the metrics that have points, with `None` for the durations of spans.
     pub fn metrics(&self, is_delta: bool) -> impl Iterator<Item = Option<&'static str>> {
-        let has_points = move |name: &Option<&'static str>| {
+        self.metrics.by_name.keys().copied().filter(move |&name| {
             let mut has_points = false;
-            self.points(*name, is_delta, |_, _| has_points = true);
+            self.points(name, is_delta, |_, _| has_points = true);
             has_points
-        };
-        self.metrics.by_name.keys().copied().filter(has_points)
+        })
     }
 
     /// Passes the series of a metric that contain durations.

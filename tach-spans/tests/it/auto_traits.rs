@@ -11,7 +11,6 @@ assert_implements!(
     tach_spans::TraceContext,
     durations::histogram::Histogram, durations::options::Durations,
     durations::snapshot::SpanDurations, durations::Collected, durations::Table,
-    durations::export::Point<'_>,
     spans::kept::Kept, spans::open::End, spans::open::Spans, spans::slow::Slow, spans::span::Dropped,
     spans::span::LastValues<'_>, spans::span::Span<'_>, spans::status::Code,
     spans::status::Status, spans::tail::waiting::WaitingTraces, spans::tail::Tail,

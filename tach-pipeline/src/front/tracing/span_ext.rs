@@ -161,16 +161,12 @@ pub fn set_attributes(span: &Span, attributes: &[(&str, Value<'_>)]) -> bool {
     span.with_subscriber(set).flatten().is_some()
 }
 
-/// Adds times that are no durations of spans to metrics of these names, by the chosen ones of the
+/// Adds times that are no durations of spans to metrics of these names, by the chosen ones of these
 /// attributes, if the pipeline of `span` collects durations.
-pub fn record_times(
-    span: &Span,
-    times: &[(&'static str, Duration)],
-    attributes: &[(&str, Value<'_>)],
-) {
+pub fn record_times(span: &Span, times: &[(&'static str, Duration)], by: &[(&str, Value<'_>)]) {
     span.with_subscriber(|(_, subscriber)| {
         let shared = pipeline_of(subscriber)?.known();
-        if !shared.spans.durations.as_ref()?.add_times(times, attributes) {
+        if !shared.spans.durations.as_ref()?.add_times(times, by) {
             shared.channel.signals.dropped_spans.add(1);
         }
         Some(())

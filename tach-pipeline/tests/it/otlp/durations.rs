@@ -460,7 +460,9 @@ fn other_times_have_metrics_of_their_own() {
             // The program chooses the names of its spans.
             let span = tracing::info_span!("tach.mine", http.route = "/a");
             time(&span, "tach.left", "/a");
-            ["/a", "/b", "/c", "/d"].map(|route| time(&span, "tach.right", route));
+            for route in ["/a", "/b", "/c", "/d"] {
+                time(&span, "tach.right", route);
+            }
             drop(span);
             drop(tracing::info_span!("one"));
             drop(tracing::info_span!("two"));
@@ -484,13 +486,12 @@ fn other_times_have_metrics_of_their_own() {
             all.iter().map(|&(name, by, count)| (name.to_owned(), by.to_owned(), count)).collect()
         };
         let [left, mine] = [("tach.left", "/a", 1), (SPANS, "tach.mine /a", 1)];
-        let [right, more] = [("tach.right", "/a", 1), ("tach.right", "/b", 1)];
-        let mut expected = match most {
-            2 => of(&[left, right, ("tach.right", "true", 3), mine, (SPANS, "true", 2)]),
-            _ => {
-                let [c, d] = ["/c", "/d"].map(|route| ("tach.right", route, 1));
-                of(&[left, right, more, c, d, (SPANS, "one", 1), mine, (SPANS, "two", 1)])
-            }
+        let right = ("tach.right", "/a", 1);
+        let mut expected = if most == 2 {
+            of(&[left, right, ("tach.right", "true", 3), mine, (SPANS, "true", 2)])
+        } else {
+            let [b, c, d] = ["/b", "/c", "/d"].map(|route| ("tach.right", route, 1));
+            of(&[left, right, b, c, d, (SPANS, "one", 1), mine, (SPANS, "two", 1)])
         };
         expected.sort();
         assert_eq!(found(), expected, "{most}");
