@@ -55,4 +55,11 @@ mod tests {
             assert_eq!((known, in_name(known)), (expected, name));
         }
     }
+
+    #[test]
+    fn versions_are_written_by_the_conventions() {
+        use Version as V;
+        let all = [V::HTTP_09, V::HTTP_10, V::HTTP_11, V::HTTP_2, V::HTTP_3];
+        assert_eq!(all.map(version), ["0.9", "1.0", "1.1", "2", "3"]);
+    }
 }
