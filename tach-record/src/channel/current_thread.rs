@@ -1,9 +1,11 @@
 //! A thread's memory for logging: buffers, and a queue for each channel.
 
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, RefCell, RefMut};
 use core::mem::{self, ManuallyDrop};
 use core::num::NonZeroU32;
+use core::ops::{Deref, DerefMut};
 use core::ptr;
+use core::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Arc, Weak};
 
 use super::Channel;
@@ -11,16 +13,17 @@ use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 
 thread_local! {
-    /// What each call takes and gives back. Without a destructor, so that no call has to ask
-    /// whether it has run: that of `LOCAL` empties the places.
-    static AT_HAND: AtHand = const { AtHand { scratch: Place::new(), nested: Place::new(), lent: Place::new() } };
-    static LOCAL: Local = const {
-        Local {
-            others: RefCell::new(Vec::new()),
-            has_queue: Cell::new(false),
+    /// What each call uses. Without a destructor, so that no call has to ask whether it has run:
+    /// that of `ENDING` empties the places.
+    static AT_HAND: AtHand = const {
+        AtHand {
+            scratch: Place(Cell::new(ManuallyDrop::new(None))),
+            nested: Marked::new(None),
+            queues: Marked::new(Queues { at_hand: None, others: Vec::new() }),
             is_silent: Cell::new(false),
         }
     };
+    static ENDING: Ending = const { Ending };
     /// The address of the channel in which the thread last had a queue, and the thread's number
     /// there. Zero if there is none, or not any more.
     static NUMBER: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
@@ -28,52 +31,100 @@ thread_local! {
 
 struct AtHand {
     /// The buffer for the next record.
-    scratch: Place<Scratch>,
+    scratch: Place,
     /// The buffer for a nested call: a value that logs while it is printed.
-    nested: Place<Scratch>,
-    /// The queue that the thread used last. Taken while a record is pushed, and while the thread
-    /// waits for a flush. No code of the user runs then, except a signal handler.
-    lent: Place<Lent>,
+    nested: Marked<Option<Box<Scratch>>>,
+    /// In use while a record is pushed, and while the thread waits for a flush or is silent. No
+    /// code of the user runs then, except a signal handler.
+    queues: Marked<Queues>,
+    /// Whether all records of the thread are dropped. `queues` is in use at the same time, so that
+    /// a call has to read this flag only if it finds them in use.
+    is_silent: Cell<bool>,
 }
 
-/// A place for something that is taken while it is used.
-struct Place<T>(Cell<ManuallyDrop<Option<Box<T>>>>);
+/// A place for a buffer that is taken while it is used. A signal handler may log between the load
+/// and the store of a call, and puts back what it took then: the buffer has one owner. If the place
+/// was empty, what the handler puts there is lost.
+struct Place(Cell<ManuallyDrop<Option<Box<Scratch>>>>);
 
-impl<T> Place<T> {
-    const fn new() -> Self {
-        Self(Cell::new(ManuallyDrop::new(None)))
-    }
-
-    /// Call if the place is empty: what is there would not be freed.
+impl Place {
     #[inline]
-    fn put(&self, value: Box<T>) {
-        self.0.set(ManuallyDrop::new(Some(value)));
-    }
-
-    #[inline]
-    fn replace(&self, value: Option<Box<T>>) -> Option<Box<T>> {
+    fn replace(&self, value: Option<Box<Scratch>>) -> Option<Box<Scratch>> {
         ManuallyDrop::into_inner(self.0.replace(ManuallyDrop::new(value)))
     }
 }
 
-struct Local {
-    /// The queues that are not at hand. Borrowed while the thread waits for a flush or is silent.
-    #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
-    others: RefCell<Vec<Box<Lent>>>,
-    /// Whether the thread has a queue. If none is at hand, the queue is in use.
-    has_queue: Cell<bool>,
-    /// Whether all records of the thread are dropped. `others` is borrowed at the same time, so
-    /// that a call has to read this flag only if it finds `others` borrowed.
-    is_silent: Cell<bool>,
+/// Something that is marked before it is read and until it is written, so that a signal handler
+/// finds either the mark or the whole.
+struct Marked<T>(RefCell<ManuallyDrop<T>>);
+
+impl<T> Marked<T> {
+    const fn new(value: T) -> Self {
+        Self(RefCell::new(ManuallyDrop::new(value)))
+    }
+
+    /// Returns `None` while it is in use.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn use_it(&self) -> Option<InUse<'_, T>> {
+        let in_use = self.0.try_borrow_mut().ok()?;
+        // ORDERING: SeqCst: the compiler may not read what is marked before it writes the mark.
+        compiler_fence(Ordering::SeqCst);
+        Some(InUse(in_use))
+    }
 }
 
-impl Drop for Local {
+/// Marks until it is dropped, also if the call unwinds.
+struct InUse<'a, T>(RefMut<'a, ManuallyDrop<T>>);
+
+impl<T> Deref for InUse<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for InUse<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T> Drop for InUse<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        let buffers =
-            |at_hand: &AtHand| [&at_hand.scratch, &at_hand.nested].map(|it| it.replace(None));
-        let _buffers = AT_HAND.try_with(buffers);
-        let at_hand = Held::take().0.take();
-        self.others.get_mut().drain(..).chain(at_hand).for_each(Lent::end);
+        // ORDERING: SeqCst: the compiler may not write what is marked after it removes the mark.
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+#[derive(Default)]
+struct Queues {
+    /// The queue that the thread used last.
+    at_hand: Option<Box<Lent>>,
+    #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
+    others: Vec<Box<Lent>>,
+}
+
+impl Queues {
+    fn all(&mut self) -> impl Iterator<Item = &mut Box<Lent>> {
+        self.at_hand.iter_mut().chain(&mut self.others)
+    }
+}
+
+/// Frees the thread's memory when the thread ends.
+struct Ending;
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ending = AT_HAND.try_with(|at_hand| {
+            drop(at_hand.scratch.replace(None));
+            drop(at_hand.nested.use_it().and_then(|mut nested| nested.take()));
+            let queues = at_hand.queues.use_it().map(|mut queues| mem::take(&mut *queues));
+            let queues = queues.unwrap_or_default();
+            queues.at_hand.into_iter().chain(queues.others).for_each(Lent::end);
+        });
     }
 }
 
@@ -101,14 +152,8 @@ impl Lent {
 /// Returns whether the record was added to a queue.
 #[inline]
 pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
-    let is_pushed = match take_queue(channel) {
-        Some(mut lent) => {
-            let is_pushed = channel.push(&mut lent.sender, scratch.record());
-            put_back(lent);
-            is_pushed
-        }
-        None => push_otherwise(channel, &mut scratch),
-    };
+    let is_pushed = with_queue(channel, |sender| channel.push(sender, scratch.record()))
+        .unwrap_or_else(|| push_otherwise(channel, &mut scratch));
     give_back(scratch);
     is_pushed
 }
@@ -129,10 +174,7 @@ pub fn number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
 
 #[cold]
 fn queue_number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
-    let lent = take_queue(channel)?;
-    let number = lent.sender.queue().thread_number();
-    put_back(lent);
-    NonZeroU32::new(number)
+    NonZeroU32::new(with_queue(channel, |sender| sender.queue().thread_number())?)
 }
 
 /// Adds a record of these words to the thread's queue. Returns whether the record was added to a
@@ -140,16 +182,15 @@ fn queue_number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
 #[expect(clippy::inline_always, reason = "the words are in registers")]
 #[inline(always)]
 pub fn push_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
-    let is_pushed = take_queue(channel).is_some_and(|mut lent| {
-        let is_pushed = lent.sender.push_words(record);
-        if lent.sender.is_asleep() {
-            channel.wake_for(&mut lent.sender);
+    let pushed = with_queue(channel, |sender| {
+        let is_pushed = sender.push_words(record);
+        if sender.is_asleep() {
+            channel.wake_for(sender);
         }
-        put_back(lent);
         is_pushed
     });
     // Pass a copy: a reference to `record` would force its words into memory if there is room, too.
-    is_pushed || push_copy(channel, &{ *record })
+    pushed == Some(true) || push_copy(channel, &{ *record })
 }
 
 #[cold]
@@ -159,74 +200,57 @@ fn push_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
     push(channel, scratch)
 }
 
-/// Takes the thread's queue in this channel, to be [put back](put_back). Returns `None` if the
-/// queue is in use or can't be had.
+/// Calls `f` with the thread's queue in this channel. Returns `None` if the queue is in use or
+/// can't be had.
 #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
-fn take_queue(channel: &Arc<Channel>) -> Option<Box<Lent>> {
-    match AT_HAND.try_with(|at_hand| at_hand.lent.replace(None)) {
-        Ok(Some(lent)) if lent.address == ptr::from_ref(&**channel).addr() => Some(lent),
-        at_hand => another_queue(channel, at_hand.ok().flatten()),
-    }
-}
-
-#[inline]
-fn put_back(lent: Box<Lent>) {
-    let _ending = AT_HAND.try_with(|at_hand| at_hand.lent.put(lent));
+fn with_queue<R>(channel: &Arc<Channel>, f: impl FnOnce(&mut Sender) -> R) -> Option<R> {
+    let done = AT_HAND.try_with(|at_hand| {
+        let mut queues = at_hand.queues.use_it()?;
+        let queues = &mut *queues;
+        let lent = match &mut queues.at_hand {
+            Some(lent) if lent.address == ptr::from_ref(&**channel).addr() => lent,
+            _ => another_queue(channel, queues)?,
+        };
+        Some(f(&mut lent.sender))
+    });
+    done.ok().flatten()
 }
 
 /// Exchanges the queue at hand for that in this channel. Creates the queue unless the process is
-/// forked. If there is none, puts the other one back.
+/// forked or the thread is ending.
 #[cold]
-fn another_queue(channel: &Arc<Channel>, mut at_hand: Option<Box<Lent>>) -> Option<Box<Lent>> {
-    let queue = LOCAL.try_with(|local| {
-        let mut others = local.others.try_borrow_mut().ok()?;
-        if at_hand.is_none() && local.has_queue.get() {
-            return None;
-        }
-        let address = ptr::from_ref(&**channel).addr();
-        if let Some(known) = others.iter_mut().find(|lent| lent.address == address) {
-            return Some(mem::replace(known, at_hand.take()?));
-        }
-        if channel.is_forked() {
-            return None;
-        }
-        // Another channel may get the address of one that is freed here.
-        NUMBER.set((0, 0));
-        others.extend(at_hand.take());
-        others.retain(|lent| lent.owner.strong_count() > 0);
-        let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
-        local.has_queue.set(true);
-        Some(Box::new(Lent { address, sender, owner }))
-    });
-    at_hand.into_iter().for_each(put_back);
-    queue.ok().flatten()
+fn another_queue<'a>(
+    channel: &Arc<Channel>,
+    Queues { at_hand, others }: &'a mut Queues,
+) -> Option<&'a mut Box<Lent>> {
+    ENDING.try_with(|_| ()).ok()?;
+    let address = ptr::from_ref(&**channel).addr();
+    if let Some(place) = others.iter().position(|lent| lent.address == address) {
+        let known = others.swap_remove(place);
+        others.extend(at_hand.replace(known));
+        return at_hand.as_mut();
+    }
+    if channel.is_forked() {
+        return None;
+    }
+    let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
+    others.extend(at_hand.replace(Box::new(Lent { address, sender, owner })));
+    // Another channel may get the address of one that is freed here.
+    NUMBER.set((0, 0));
+    others.retain(|lent| lent.owner.strong_count() > 0);
+    at_hand.as_mut()
 }
 
 /// Adds a record of a thread whose queue is in use or can't be had, unless the thread's records are
 /// dropped.
 #[cold]
 fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
-    match LOCAL.try_with(|local| local.is_silent.get()) {
-        Ok(true) => false,
-        // If the thread is ending, its memory was dropped.
-        is_silent => channel.push_common(scratch, is_silent.is_ok()),
+    if AT_HAND.try_with(|at_hand| at_hand.is_silent.get()) == Ok(true) {
+        return false;
     }
-}
-
-/// Keeps the queue at hand from calls, such as those of signal handlers.
-struct Held(Option<Box<Lent>>);
-
-impl Held {
-    fn take() -> Self {
-        Self(AT_HAND.try_with(|at_hand| at_hand.lent.replace(None)).ok().flatten())
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(put_back);
-    }
+    // If the thread is ending, its memory was dropped.
+    channel.push_common(scratch, ENDING.try_with(|_| ()).is_ok())
 }
 
 /// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of
@@ -239,10 +263,9 @@ pub fn silently<R>(f: impl FnOnce() -> R) -> R {
             self.0.set(self.1);
         }
     }
-    LOCAL.with(|local| {
-        let _borrowed = local.others.try_borrow_mut();
-        let _held = Held::take();
-        let _silence = Silence(&local.is_silent, local.is_silent.replace(true));
+    AT_HAND.with(|at_hand| {
+        let _in_use = at_hand.queues.use_it();
+        let _silence = Silence(&at_hand.is_silent, at_hand.is_silent.replace(true));
         f()
     })
 }
@@ -251,12 +274,8 @@ pub fn silently<R>(f: impl FnOnce() -> R) -> R {
 /// Returns `None` if the caller is itself such a handler.
 pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
     let mut wait = Some(wait);
-    let waited = LOCAL.try_with(|local| {
-        let _borrowed = local.others.try_borrow_mut().ok()?;
-        let held = Held::take();
-        if held.0.is_none() && local.has_queue.get() {
-            return None;
-        }
+    let waited = AT_HAND.try_with(|at_hand| {
+        let _in_use = at_hand.queues.use_it()?;
         Some(wait.take()?())
     });
     // An ending thread has no thread-local to mark, so call `wait` without it.
@@ -267,11 +286,9 @@ pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
 /// record: the queues have the records that the parent writes. Frees no memory.
 pub extern "C" fn leave_queues() {
     NUMBER.set((0, 0));
-    let mut held = Held::take();
-    held.0.iter_mut().for_each(|lent| lent.address = 0);
-    let _ending = LOCAL.try_with(|local| {
-        if let Ok(mut others) = local.others.try_borrow_mut() {
-            others.iter_mut().for_each(|lent| lent.address = 0);
+    let _ending = AT_HAND.try_with(|at_hand| {
+        if let Some(mut queues) = at_hand.queues.use_it() {
+            queues.all().for_each(|lent| lent.address = 0);
         }
     });
 }
@@ -289,7 +306,7 @@ pub fn take_scratch() -> Box<Scratch> {
 #[cold]
 fn another_scratch() -> Box<Scratch> {
     // A thread that is ending would not free what it keeps.
-    match LOCAL.try_with(|_| AT_HAND.with(|at_hand| at_hand.nested.replace(None))) {
+    match ENDING.try_with(|_| AT_HAND.with(|at_hand| at_hand.nested.use_it()?.take())) {
         Ok(spare) => spare.unwrap_or_else(|| Box::new(Scratch::new())),
         Err(_) => Box::new(Scratch::for_one_record()),
     }
@@ -310,7 +327,7 @@ pub fn give_back(mut scratch: Box<Scratch>) {
 
 #[cold]
 fn keep(nested: Box<Scratch>) {
-    let _one_more = AT_HAND.try_with(|at_hand| at_hand.nested.replace(Some(nested)));
+    let _one_more = AT_HAND.try_with(|at_hand| at_hand.nested.use_it()?.replace(nested));
 }
 
 impl Channel {
