@@ -227,6 +227,10 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
+    use core::num::NonZeroU32;
+    use core::panic::AssertUnwindSafe;
+    use std::panic;
+
     use tach_core::UnixTime;
 
     use super::*;
@@ -254,6 +258,31 @@ mod tests {
         assert!(!channel.push_common(&mut scratch, true));
         let signals = &channel.signals;
         assert_eq!((signals.dropped.get(), signals.dropped_spans.get()), (2, 1));
+    }
+
+    #[test]
+    fn a_thread_has_one_queue_in_each_channel() {
+        let context = SpanContext { trace: 1, span: 2, is_sampled: true };
+        let time = Time::Unix(UnixTime::EPOCH);
+        let record = SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 };
+        let record = record.words(Code::of(0).unwrap(), time);
+        let [channel, other] =
+            [(); 2].map(|()| Arc::new(Channel::in_file(4096, WhenFull::Block, None)));
+        let push = |channel| current_thread::push_words(channel, &record);
+        // A record that interrupts the first one gets no queue, also after a panic.
+        let unwound = panic::catch_unwind(AssertUnwindSafe(|| {
+            current_thread::with_queue(&channel, |_| {
+                assert!([&channel, &other].map(push).into_iter().all(|is_pushed| is_pushed));
+                assert_eq!(current_thread::number(&other), None);
+                panic!("on purpose");
+            })
+        }));
+        assert!(unwound.is_err());
+        let number = |channel| current_thread::number(channel).map(NonZeroU32::get);
+        let before = [number(&channel), number(&other)];
+        assert!(before.iter().all(Option::is_some), "{before:?}");
+        assert!([&channel, &other, &channel].map(push).into_iter().all(|is_pushed| is_pushed));
+        assert_eq!(before, [number(&channel), number(&other)]);
     }
 
     #[test]

@@ -59,6 +59,14 @@ fn child() {
             let guard = Pipeline::builder().sink(file).queue_bytes(4096).build().unwrap();
             handler::logs(guard.pipeline());
         }
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        "a handler logs to another pipeline" => {
+            let file = Sink::file(env::var(PATH).unwrap());
+            let guard = Pipeline::builder().sink(file).queue_bytes(4096).build().unwrap();
+            let sink = Sink::writer("sink", io::sink());
+            let other = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+            handler::logs_to_another([guard.pipeline(), other.pipeline()]);
+        }
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);

@@ -102,13 +102,12 @@ impl<T> Drop for InUse<'_, T> {
 #[derive(Default)]
 struct Queues {
     /// The queue that the thread used last.
-    at_hand: Option<Box<Lent>>,
-    #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
-    others: Vec<Box<Lent>>,
+    at_hand: Option<Lent>,
+    others: Vec<Lent>,
 }
 
 impl Queues {
-    fn all(&mut self) -> impl Iterator<Item = &mut Box<Lent>> {
+    fn all(&mut self) -> impl Iterator<Item = &mut Lent> {
         self.at_hand.iter_mut().chain(&mut self.others)
     }
 }
@@ -139,8 +138,7 @@ struct Lent {
 
 impl Lent {
     /// Ends the queue, of this process or of the one that it was forked from.
-    #[expect(clippy::boxed_local, reason = "a pointer moves in one instruction")]
-    fn end(self: Box<Self>) {
+    fn end(self) {
         NUMBER.set((0, 0));
         if let Some(owner) = self.owner.upgrade() {
             owner.end_queue(self.sender);
@@ -152,8 +150,8 @@ impl Lent {
 /// Returns whether the record was added to a queue.
 #[inline]
 pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
-    let is_pushed = with_queue(channel, |sender| channel.push(sender, scratch.record()))
-        .unwrap_or_else(|| push_otherwise(channel, &mut scratch));
+    let pushed = with_queue(channel, |sender| channel.push(sender, scratch.record()));
+    let is_pushed = pushed.unwrap_or_else(|| push_otherwise(channel, &mut scratch));
     give_back(scratch);
     is_pushed
 }
@@ -204,7 +202,7 @@ fn push_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
 /// can't be had.
 #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
-fn with_queue<R>(channel: &Arc<Channel>, f: impl FnOnce(&mut Sender) -> R) -> Option<R> {
+pub(super) fn with_queue<R>(channel: &Arc<Channel>, f: impl FnOnce(&mut Sender) -> R) -> Option<R> {
     let done = AT_HAND.try_with(|at_hand| {
         let mut queues = at_hand.queues.use_it()?;
         let queues = &mut *queues;
@@ -223,7 +221,7 @@ fn with_queue<R>(channel: &Arc<Channel>, f: impl FnOnce(&mut Sender) -> R) -> Op
 fn another_queue<'a>(
     channel: &Arc<Channel>,
     Queues { at_hand, others }: &'a mut Queues,
-) -> Option<&'a mut Box<Lent>> {
+) -> Option<&'a mut Lent> {
     ENDING.try_with(|_| ()).ok()?;
     let address = ptr::from_ref(&**channel).addr();
     if let Some(place) = others.iter().position(|lent| lent.address == address) {
@@ -235,7 +233,7 @@ fn another_queue<'a>(
         return None;
     }
     let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
-    others.extend(at_hand.replace(Box::new(Lent { address, sender, owner })));
+    others.extend(at_hand.replace(Lent { address, sender, owner }));
     // Another channel may get the address of one that is freed here.
     NUMBER.set((0, 0));
     others.retain(|lent| lent.owner.strong_count() > 0);

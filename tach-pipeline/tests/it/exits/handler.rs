@@ -63,6 +63,38 @@ pub(super) fn logs(pipeline: &Pipeline) {
     assert_eq!(stats.records() + stats.dropped(), before + COUNT + from_handler, "{stats:?}");
 }
 
+/// Logs on this thread to each of two pipelines. After each instruction runs a handler that logs to
+/// both.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(super) fn logs_to_another(pipelines: [&Pipeline; 2]) {
+    end_unless_done();
+    let both = pipelines.map(Clone::clone);
+    let handler = move || {
+        both.iter().for_each(|pipeline| info(pipeline, "from the handler"));
+        HANDLED.fetch_add(1, Ordering::SeqCst);
+    };
+    for pipeline in pipelines {
+        log(pipeline, &Talks(pipeline));
+    }
+    handler();
+    // SAFETY: the handler logs with the buffers above, and allocates nothing.
+    unsafe { low_level::register(signal_hook::consts::SIGTRAP, handler) }.unwrap();
+    for pipeline in pipelines {
+        // SAFETY: sets the processor's flag for a trap after each instruction.
+        unsafe { core::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
+        info(pipeline, "stepped");
+        // SAFETY: removes the flag.
+        unsafe { core::arch::asm!("pushfq", "and qword ptr [rsp], -0x101", "popfq") };
+    }
+    let from_handler = HANDLED.load(Ordering::SeqCst);
+    assert!(from_handler > 100, "{from_handler}");
+    for pipeline in pipelines {
+        pipeline.flush(LONG).unwrap();
+        let stats = pipeline.stats();
+        assert_eq!(stats.records() + stats.dropped(), 3 + from_handler, "{stats:?}");
+    }
+}
+
 /// Logs a value, which is printed within the call.
 fn log(pipeline: &Pipeline, value: &dyn fmt::Display) {
     let mut record = log::Record::builder();
@@ -80,4 +112,12 @@ fn a_handler_that_logs_hangs_nothing() {
         let numbers: Vec<u64> = messages.iter().filter_map(number).collect();
         assert_eq!(numbers, (0..COUNT).collect::<Vec<_>>());
     }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_handler_that_logs_to_another_pipeline_harms_no_queue() {
+    let (output, messages) = run("a handler logs to another pipeline");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(messages.iter().filter(|message| *message == "stepped").count(), 1);
 }
