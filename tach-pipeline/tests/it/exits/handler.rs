@@ -70,7 +70,9 @@ pub(super) fn logs_to_another(pipelines: [&Pipeline; 2]) {
     end_unless_done();
     let both = pipelines.map(Clone::clone);
     let handler = move || {
-        both.iter().for_each(|pipeline| info(pipeline, "from the handler"));
+        for pipeline in &both {
+            info(pipeline, "from the handler");
+        }
         HANDLED.fetch_add(1, Ordering::SeqCst);
     };
     for pipeline in pipelines {
