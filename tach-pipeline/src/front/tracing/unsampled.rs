@@ -66,8 +66,8 @@ impl Shared {
         }
     }
 
-    /// Begins another span that is not sampled, and keeps its fields if lines or a later decision
-    /// may need them.
+    /// Begins another span that is not sampled. Keeps its start and its fields if lines or a later
+    /// decision may need them.
     #[inline(never)]
     pub(super) fn begin_unsampled(
         &self,
@@ -75,8 +75,8 @@ impl Shared {
         span: Open,
         follows: bool,
     ) -> trace::Begun {
-        let waits = self.wanted.spans && !follows && !attributes.metadata().fields().is_empty();
-        if waits || self.wanted.events {
+        let waits = self.wanted.spans && !follows;
+        if waits && !attributes.metadata().fields().is_empty() || self.wanted.events {
             keep_fields(attributes, span);
         }
         self.begun_unsampled(waits)
