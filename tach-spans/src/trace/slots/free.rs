@@ -1,7 +1,7 @@
 //! A stack of free slots, which any thread may use without a lock.
 
 // `cargo xtask loom` compiles this file alone.
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The slot on top, and how often one was taken. If a slot was taken and freed between a thread's
 /// load and its exchange, the count differs and the exchange fails.
@@ -28,7 +28,7 @@ impl Below {
     #[inline]
     pub(super) fn kept(&self) -> u32 {
         // ORDERING: Relaxed: a thread that reads the number received the span from the thread that
-        // stored it, or loses the exchange of `pop`.
+        // stored it, or loses the exchange of `pop`, or asks `Slot::begun_unheld` afterwards.
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -43,6 +43,9 @@ impl Stack {
 
     /// Adds a slot.
     pub(super) fn push(&self, index: u32, below: &Below) {
+        // ORDERING: Release, with the Acquire fence of `Slot::begun_unheld`: a thread that does not
+        // hold the span and reads `below` as its number then sees that the span has left the slot.
+        fence(Ordering::Release);
         // ORDERING: Relaxed: the exchange decides.
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
