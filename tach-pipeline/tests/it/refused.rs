@@ -328,6 +328,11 @@ fn options_of_spans_must_work_and_need_a_sink_of_spans() {
     }
     for (sampling, call, wanted) in [
         (Sampling::ratio(f64::NAN), "Sampling::ratio(NaN)", ratio),
+        (
+            Sampling::ratio(0.5).ignore_parents().skip_children(),
+            "Sampling::skip_children()",
+            "with ignore_parents each span has a decision of its own",
+        ),
         (Sampling::ratio(1.01), "Sampling::ratio(1.01)", ratio),
         (Sampling::ratio(1.0).target("app", 2.0), "Sampling::target(\"app\", 2.0)", ratio),
         (Sampling::ratio(1.0).span("a", f64::INFINITY), "Sampling::span(\"a\", inf)", ratio),

@@ -145,7 +145,8 @@ impl Sampling {
     /// more than a span that the filter refuses. A span with the field `otel.kind` starts always.
     ///
     /// Such spans have no durations, and lines within them lack their names and fields. A span that
-    /// names another, sampled span as its parent is missing too. All other spans of the program cost
+    /// names another, sampled span or `None` as its parent is missing too. It can't be combined with
+    /// [`ignore_parents`](Self::ignore_parents). All other spans of the program cost
     /// a little more, since `tracing` asks the pipeline at each start.
     ///
     /// # Examples
@@ -230,6 +231,12 @@ impl Sampling {
                 "a span has a name",
             );
         }
+        unless(
+            self.follows_parents || !self.skips_children,
+            &mut faults,
+            || "Sampling::skip_children()".to_owned(),
+            "with ignore_parents each span has a decision of its own",
+        );
         faults
     }
 
