@@ -30,7 +30,7 @@ pub(crate) use self::items::{Items, KEPT, LATE, QUEUE_FULL, SINK_FAILED, Were};
 ///   and counts the bytes that it lacks.
 /// - If a log file is moved, records are written to it for up to a second, and then to a new file.
 ///   If it is deleted, its contents are lost: see [`Sink::keep_open`](crate::Sink::keep_open).
-/// - If `WhenFull` drops the start of a span, the span is lost, and its later records have no span.
+/// - If `WhenFull` drops the record of a span, the span is lost, and its other records have no span.
 ///   Keep [`WhenFull::Block`](crate::WhenFull::Block) where spans are sent.
 /// - [The end of the process](crate::_moving#the-end-of-the-process) flushes. After
 ///   [`flush_timeout`](crate::Builder::flush_timeout) stderr has the numbers of records that wait

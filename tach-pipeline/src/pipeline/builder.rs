@@ -66,8 +66,8 @@ const RECORD_BYTES: usize = 1024 * 1024;
 /// - Each thread that logs: a queue of 8 KiB, which grows up to [`queue_bytes`](Self::queue_bytes)
 ///   while the back end naps or a sink stalls, and shrinks when it was read; up to 64 KiB for the
 ///   record being written, more for a long one until the thread is quiet; up to 18 KiB for numbers
-///   of static texts and of places in the source; and up to five times the latter two for calls
-///   within calls.
+///   of static texts and of places in the source; and the latter two once more for calls within
+///   calls.
 /// - The process: 144 KiB for such numbers, and 256 KiB of queues for later use, once they were
 ///   needed.
 /// - Each sink: up to 256 KiB, twice that for each of several, or 3 MiB while it fails or stalls. A

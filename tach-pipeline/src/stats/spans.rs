@@ -19,8 +19,8 @@ impl Stats {
     }
 
     /// Returns how many spans were lost. Such a span is not sent, and has no duration. That happens if
-    /// a full queue drops the record of the span, or of its start, which also counts as a
-    /// [dropped](Self::dropped) record. It also happens if more spans are open than the pipeline has
+    /// a full queue drops the record of the span, which also counts as a [dropped](Self::dropped)
+    /// record. It also happens if more spans are open than the pipeline has
     /// room for. Then the span is missing in the lines of its events too.
     ///
     /// Spans that a sink dropped are in the counts of the [sink](Self::sinks).

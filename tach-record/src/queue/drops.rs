@@ -6,8 +6,7 @@ use crate::counts::{Dropped, Happened};
 use crate::frame::{self, LOST_BYTES, Remains};
 use crate::sync::Lock;
 
-/// The most bytes of remains. The ends of 1,300 spans fit, and the back end takes them in each
-/// round.
+/// The most bytes of remains. 256 to 900 spans fit, and the back end takes them in each round.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The records that a queue dropped. The queue's thread counts, and the back end reports.

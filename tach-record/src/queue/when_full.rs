@@ -14,10 +14,6 @@
 /// counts it keeps spans of up to 256 bytes. If both need more than 64 KiB, further spans are lost,
 /// and without room for a count all spans that are open then get the attribute `tach.incomplete`.
 ///
-/// Some spans log their start and their end, as with a flight recorder. If the start is dropped, the
-/// span is lost. The end is kept beside the counts. A span whose end is lost ends at the time of its
-/// last known record.
-///
 /// # Examples
 ///
 /// ```
