@@ -45,7 +45,9 @@ pub(crate) fn check(writes: bool) -> Result<(), String> {
     for Program { section, features, sampler } in &PROGRAMS {
         let binary = built(features)?;
         let _never_fails = writeln!(file, "\n[{section}]");
-        for (name, number) in counted(&binary, sampler, &collector)? {
+        let found = counted(&binary, sampler, &collector)?;
+        faults.extend(unseen(section, &allowed, &found));
+        for (name, number) in found {
             let _never_fails = writeln!(file, "{}", line(&name, number * ROOM / 100, None));
             let limit = allowed.find(section, &name).map(|limit| limit.number);
             println!("{section:10} {name:10} {number:6} instructions (limit {limit:?})");
@@ -66,6 +68,14 @@ const HEADER: &str = "\
 # `log` is README's program, and `service` that of the page of a service: spans, records and
 # durations for a collector. `unsampled` is the same with a sampler that drops all spans.
 ";
+
+/// Returns a fault for each line that has a limit and was not counted: its function was renamed, or is
+/// inlined.
+fn unseen(section: &str, allowed: &Allowed, found: &[(String, usize)]) -> Vec<String> {
+    let limits = allowed.limits.iter().filter(|limit| limit.section == section);
+    let limits = limits.filter(|limit| found.iter().all(|(name, _)| *name != limit.of));
+    limits.map(|limit| format!("{section}, {}: callgrind saw no such function", limit.of)).collect()
+}
 
 /// Says if a limit is exceeded, and prints that it is too high.
 fn fault(section: &str, name: &str, number: usize, limit: Option<usize>) -> Option<String> {
@@ -145,6 +155,13 @@ mod tests {
         let (_, from) = text.split_once("Pipeline::builder()").unwrap();
         let (builder, _) = from.split_once(".filter_from_env(\"RUST_LOG\")").unwrap();
         builder.split_whitespace().collect()
+    }
+
+    #[test]
+    fn a_line_that_is_not_counted_is_a_fault() {
+        let allowed = Allowed::read("[log]\nready = 1\ngone = 1\n[service]\nunit = 1").unwrap();
+        let faults = unseen("log", &allowed, &[("ready".to_owned(), 1)]);
+        assert_eq!(faults, ["log, gone: callgrind saw no such function"]);
     }
 
     #[test]

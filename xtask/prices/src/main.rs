@@ -1,5 +1,5 @@
 //! Runs the lines that the documentation recommends. `cargo xtask prices` counts their instructions
-//! by callgrind, which knows them by the names of functions in [`lines`].
+//! by callgrind, which knows them by the names of the functions in `records` and `spans`.
 
 mod records;
 #[cfg(feature = "service")]
