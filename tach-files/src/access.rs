@@ -8,8 +8,10 @@
 /// ```
 /// use tach_files::Access;
 ///
-/// // For the owner and the group, less the umask. let usual = Access::at_most(0o640); // Only for
-/// the owner, whatever the umask. let private = Access::exactly(0o600);
+/// // For the owner and the group, less the umask.
+/// let usual = Access::at_most(0o640);
+/// // Only for the owner, whatever the umask.
+/// let private = Access::exactly(0o600);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
