@@ -20,5 +20,4 @@ mod nested;
 mod schemas;
 #[cfg(feature = "slog")]
 mod slog;
-#[cfg(feature = "slog")]
 mod written;
