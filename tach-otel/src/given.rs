@@ -5,13 +5,11 @@ use std::time::SystemTime;
 
 use opentelemetry::trace::SpanBuilder;
 
+use crate::lines::FOLLOWED_NS;
 use crate::present::{Present, system_time, unix_ns};
 
 /// The greatest age of a time that was read "just now": as long as a thread is usually held up.
 pub(crate) const MOMENT_NS: u64 = 10_000_000;
-
-/// The greatest age of a time that was read just before a thread was held up for long.
-const HELD_UP_NS: u64 = 10_000_000_000;
 
 /// Times that differ by less than this count as one. This saves a read of the wall clock.
 const EXACT: Duration = Duration::from_micros(1);
@@ -39,7 +37,7 @@ impl Present {
         }
         let by_wall = by_wall?;
         if !self.has_ages {
-            return (by_wall <= HELD_UP_NS).then_some(self.now_ns);
+            return (by_wall <= FOLLOWED_NS).then_some(self.now_ns);
         }
         let moved_ns = self.now_ns.saturating_sub(by_wall);
         let is_within = |ns| (start_ns..=self.now_ns).contains(&ns);
@@ -53,7 +51,7 @@ impl Present {
     pub(crate) fn settle(self, builder: &mut SpanBuilder, own: SystemTime) -> (SystemTime, bool) {
         // Look back further than a moment: a thread may have been held up between reading the time
         // and this call. Without a step that does no harm.
-        let earliest_ns = self.now_ns.saturating_sub(HELD_UP_NS);
+        let earliest_ns = self.now_ns.saturating_sub(FOLLOWED_NS);
         let moved_ns = builder.start_time.and_then(|given| self.moved(given, earliest_ns));
         let is_kept = builder.start_time.is_some() && moved_ns.is_none();
         let start = moved_ns.map(system_time).or(builder.start_time).unwrap_or(own);

@@ -63,6 +63,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod ahead;
 mod bracket;
 mod clock_attributes;
 mod clocked;
@@ -70,6 +71,7 @@ mod event_time;
 mod given;
 mod line;
 mod lines;
+mod listed;
 mod logger;
 mod present;
 mod span;

@@ -15,7 +15,7 @@ pub(crate) struct Present {
     pub(crate) before_ns: u64,
     pub(crate) now_ns: u64,
     pub(crate) wall_ns: u64,
-    /// The line's time at which tach last saw a step of the OS's wall clock.
+    /// The line's time at which the last step was seen.
     pub(crate) stepped_ns: u64,
     /// Whether the age of a time by the wall clock is also its age by the span's clock.
     pub(crate) has_ages: bool,
@@ -68,8 +68,7 @@ impl Present {
             return present;
         }
         let now_ns = line.ns_at(lines.elapsed_ns(clock, bracket.after));
-        let stepped_ns = adapter::last_wall_step_ns().unwrap_or(0);
-        Self { now_ns, stepped_ns: line.ns_at(stepped_ns), ..present }
+        Self { now_ns, stepped_ns: line.ns_at(lines.stepped_ns()), ..present }
     }
 
     /// Returns whether the wall clock has left the line, if only by a step for which no line

@@ -1,5 +1,6 @@
 //! Wrapped spans.
 
+mod near_step;
 mod start;
 mod times;
 
@@ -27,21 +28,23 @@ pub(crate) use self::start::Start;
 /// - The duration of a span is correct. (A time in which the machine is suspended does not elapse
 ///   on Linux.)
 /// - A span's end and events are not before its start.
-/// - If a child starts and ends while its parent is open, and the wall clock is not stepped before
-///   the child's start, its times lie within the parent's, on all threads.
+/// - If a child starts and ends while its parent is open, its times lie within the parent's, on all
+///   threads.
 ///
 /// ## Steps
 ///
 /// If the wall clock is stepped by a millisecond or more, or slews add up to that apart from the
-/// monotonic clock, new spans use the new time. A span keeps its time as long as it lasts. If that
-/// is no longer the current one when it ends, the attribute `tach.clock.step_ns` says how far later
-/// spans, such as its children since the step, are ahead of it.
+/// monotonic clock, roots and children of remote parents use the new time at once. Children of
+/// local parents keep the old one for ten seconds more, so that requests are whole. A span keeps
+/// its time as long as it lasts. If that is no longer the current one when it ends, the attribute
+/// `tach.clock.step_ns` says how far later spans are ahead of it.
 ///
 /// ## Given times
 ///
 /// A time that you give is kept to the nanosecond, as in the SDK: an event may lie outside the
 /// span. Only around a step, and within the error of the two clocks, a given time is moved to the
-/// span's line or its start. A child of a span with a given start starts when tach reads its start.
+/// span's line or its start. A child of a span with a given start in the future starts when tach
+/// reads its start.
 ///
 /// *Not* promised: the treatment of a time that is given more than 10 ms after it was read, if the
 /// wall clock is stepped in between.
@@ -53,7 +56,8 @@ pub(crate) use self::start::Start;
 ///
 /// One read of tach's clock for the start, each event and the end, and for a given time a read of
 /// the wall clock too. A span that does not record ignores events and ends without a read. There is
-/// no allocation, and a lock only for the first spans after a step.
+/// no lock and no allocation, except in the ten seconds after a step, and while a given start is
+/// ahead of the clock.
 ///
 /// # Examples
 ///
@@ -81,6 +85,12 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     lines: Lines,
     line: Line,
     start: SystemTime,
+    /// The elapsed time at which the span was created.
+    began_ns: u64,
+    /// Whether the span is listed, and must be marked when it ends.
+    is_listed: AtomicBool,
+    /// Whether the span started while children follow their parents.
+    is_near_step: bool,
     /// Whether the span has published a time that its end must not precede.
     is_seen: AtomicBool,
     /// Whether the caller chose the start.
@@ -110,14 +120,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
             self.tell_step(current);
         }
         self.inner.end_with_timestamp(time);
-    }
-
-    /// Adds the distance of the span's line from the current one.
-    #[cold]
-    fn tell_step(&mut self, current: Line) {
-        let step_ns = current.0.wrapping_sub(self.line.0);
-        let step_ns = i64::from_ne_bytes(step_ns.to_ne_bytes());
-        self.inner.set_attribute(KeyValue::new("tach.clock.step_ns", step_ns));
+        self.unlist();
     }
 }
 
@@ -158,7 +161,13 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     fn span_context(&self) -> &SpanContext {
         // ORDERING: Relaxed, because `end` has exclusive access.
         self.is_seen.store(true, Ordering::Relaxed);
-        self.inner.span_context()
+        let context = self.inner.span_context();
+        // List the span only once, because the list has a lock.
+        // ORDERING: Relaxed, because a thread that sees the flag late only finds the span listed.
+        if self.is_near_step && !self.is_listed.load(Ordering::Relaxed) {
+            self.list(context);
+        }
+        context
     }
 
     fn is_recording(&self) -> bool {
@@ -211,6 +220,7 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
+            self.unlist();
         }
     }
 }

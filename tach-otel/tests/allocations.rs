@@ -11,6 +11,7 @@ use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{SdkTracerProvider, Span, SpanData, SpanProcessor};
+use tach_core::{ManualClock, UnixTime};
 use tach_otel::Clocked;
 
 /// Drops everything.
@@ -100,4 +101,26 @@ fn clocked_log_records_allocate_no_more() {
     let own = records(&plain);
     assert!(own >= 100, "the SDK's {own} are counted");
     assert_eq!(records(&Clocked::new(plain)), own);
+}
+
+/// The docs say 90 bytes, and 740 KB for the 8,192 spans that stay after they have ended.
+#[test]
+fn a_span_near_a_step_is_listed_in_ninety_bytes() {
+    let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH)));
+    let provider = SdkTracerProvider::builder().with_span_processor(Discard).build();
+    let tracer = Clocked::new(provider).with_clock(clock).tracer("step");
+    let start = || tracer.start("near");
+    let listed = |spans: i64| {
+        let list = || (0..spans).for_each(|_| _ = start().span_context());
+        measure(list).bytes_current
+    };
+    listed(1);
+    assert_eq!(listed(8192), 0, "no step");
+    clock.step_forward(Duration::from_secs(3600));
+    let bytes = listed(8192);
+    assert!((8192 * 50..8192 * 95).contains(&bytes), "{bytes} of 8192");
+    assert!(listed(1) < -bytes / 2, "those that have ended make room");
+    // The limit is twice the number of those that are open.
+    let more = listed(100_000);
+    assert!(more <= bytes, "{more} of 100,000");
 }

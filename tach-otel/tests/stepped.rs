@@ -230,8 +230,8 @@ fn no_clocked_span_of_a_million_is_negative_under_random_steps() {
     assert!(plain > 0);
 }
 
-/// Counts bent spans: negative, too long, with an event outside, or outside a parent that tells of
-/// no step. Each root has one child.
+/// Counts bent spans: negative, too long, with an event outside, or outside their parents. Each
+/// root has one child.
 #[derive(Debug, Clone, Default)]
 struct Bent {
     spans: Arc<AtomicU64>,
@@ -250,9 +250,7 @@ impl SpanProcessor for Bent {
         is_bent |= span.events.iter().any(|event| !(start..=end).contains(&event.timestamp));
         let mut children = self.children.lock().unwrap();
         if let Some(child) = children.remove(&span.span_context.span_id()) {
-            let tells_step =
-                span.attributes.iter().any(|it| it.key.as_str() == "tach.clock.step_ns");
-            is_bent |= !tells_step && (child.0 < start || child.1 > end);
+            is_bent |= child.0 < start || child.1 > end;
         }
         if span.parent_span_id != SpanId::INVALID {
             children.insert(span.parent_span_id, (start, end));

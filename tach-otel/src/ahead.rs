@@ -1,0 +1,117 @@
+//! Spans that start ahead of the clock, because their start was given.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use opentelemetry::Context;
+use opentelemetry::trace::{SpanContext, TraceContextExt};
+
+use crate::line::ERROR_NS;
+use crate::listed::{Key, key};
+
+/// The spans whose start is ahead of the clock by the clocks' error, with the elapsed times of
+/// their starts. Their children do not start before them.
+///
+/// Elapsed times never go back, so the wall clock may be set.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// The latest start. No span is ahead of a later time.
+    latest_ns: AtomicU64,
+    starts: Mutex<Vec<(Key, u64)>>,
+}
+
+impl Ahead {
+    pub(crate) const fn new() -> Self {
+        Self { latest_ns: AtomicU64::new(0), starts: Mutex::new(Vec::new()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Key, u64)>> {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a span that starts at `start_ns`, as of `now_ns`, unless a caller has chosen the
+    /// future, or the span has no ids by which its children could find it.
+    #[cold]
+    pub(crate) fn note(&self, span: &SpanContext, start_ns: u64, now_ns: u64) {
+        if start_ns <= now_ns || start_ns - now_ns > ERROR_NS || !span.is_valid() {
+            return;
+        }
+        let mut starts = self.lock();
+        starts.retain(|(_, start_ns)| *start_ns > now_ns);
+        starts.push((key(span), start_ns));
+        // ORDERING: Relaxed, because the lock orders the starts. A thread that learned of the span
+        // sees its start or a later one, since all threads see the values of one atomic in one
+        // order.
+        self.latest_ns.fetch_max(start_ns, Ordering::Relaxed);
+    }
+
+    /// Returns `now_ns`, or the start of `parent` if that is ahead.
+    #[inline]
+    pub(crate) fn after(&self, parent: &Context, now_ns: u64) -> u64 {
+        // ORDERING: Relaxed, because a thread that learned of the span sees its start or a later
+        // one.
+        if now_ns >= self.latest_ns.load(Ordering::Relaxed) {
+            return now_ns;
+        }
+        self.find(parent.span().span_context(), now_ns)
+    }
+
+    #[cold]
+    fn find(&self, parent: &SpanContext, now_ns: u64) -> u64 {
+        if !parent.is_valid() {
+            return now_ns;
+        }
+        let (parent, starts) = (key(parent), self.lock());
+        let start_ns = starts.iter().find(|(span, _)| *span == parent).map(|(_, ns)| *ns);
+        let start_ns = start_ns.filter(|ns| ns.saturating_sub(now_ns) <= ERROR_NS);
+        start_ns.map_or(now_ns, |ns| ns.max(now_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry::trace::{SpanId, TraceFlags, TraceId, TraceState};
+
+    fn span(number: u64) -> SpanContext {
+        let (trace, span) = (TraceId::from(7), SpanId::from(number));
+        SpanContext::new(trace, span, TraceFlags::SAMPLED, false, TraceState::default())
+    }
+
+    #[test]
+    fn only_children_of_a_span_that_is_ahead_by_the_clocks_error_wait_for_it() {
+        let ahead = Ahead::new();
+        let now = 1_000_000_000;
+        ahead.note(&span(1), now + ERROR_NS, now);
+        ahead.note(&span(2), now + ERROR_NS + 1, now);
+        ahead.note(&span(3), now, now);
+        ahead.note(&span(4), now + 7, now);
+        let after =
+            |number, ns| ahead.after(&Context::new().with_remote_span_context(span(number)), ns);
+        for (number, ns, expected) in [
+            (1, now, now + ERROR_NS),
+            (1, now + ERROR_NS - 1, now + ERROR_NS),
+            (1, now + ERROR_NS + 1, now + ERROR_NS + 1),
+            (1, now - 1, now - 1),
+            (2, now, now),
+            (3, now, now),
+            (4, now, now + 7),
+            (4, now + 8, now + 8),
+            (5, now, now),
+        ] {
+            assert_eq!(after(number, ns), expected, "{number}, {ns}");
+        }
+        ahead.note(&span(6), now + 10, now + 9);
+        assert_eq!(ahead.lock().len(), 2, "a span that is ahead no longer makes room");
+        assert_eq!(after(6, now + 9), now + 10);
+    }
+    /// A tracer that does nothing starts spans without ids, and a root has such a parent.
+    #[test]
+    fn a_span_without_ids_is_no_root_s_parent() {
+        let ahead = Ahead::new();
+        ahead.note(&SpanContext::NONE, 1_007, 1_000);
+        assert_eq!(ahead.lock().len(), 0);
+        ahead.note(&span(1), 1_007, 1_000);
+        assert_eq!(ahead.after(&Context::new(), 1_000), 1_000);
+    }
+}
