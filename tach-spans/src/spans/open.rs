@@ -1,7 +1,7 @@
-//! Spans that were not passed on yet.
+//! The spans that the back end has not passed on yet.
 //!
-//! The record of a span comes after it has ended. If parts or events of the span were logged, they
-//! come first, and wait here.
+//! The record of a span is logged when the span ends. Parts and events of the span that were logged
+//! before come first, and wait here for it.
 
 pub(crate) mod span;
 #[cfg(test)]
@@ -24,30 +24,30 @@ use tach_record::ids::SpanContext;
 const KEPT: usize = 4 * 1024;
 /// The memory that is kept for the records of a later round.
 const KEPT_ENDED: usize = 64 * 1024;
-/// After this many rounds, all records were passed on that were in the queues before.
+/// After this many rounds, every record is passed on that was in a queue when the count began.
 const ROUNDS: u32 = 4;
 
-/// The parts of spans whose records were not taken, and the records of spans that have ended.
+/// The parts of spans whose own records have not come, and the records of spans that have ended.
 pub struct Spans {
     /// In boxes, since up to half of a map's places are empty.
     pub(crate) open: HashMap<u64, Box<Open>, RandomState>,
-    /// Spans that ended in this round. The next round may still take records of these spans from
-    /// the queues of other threads.
+    /// Spans that ended in this round. They wait a round, because the queues of other threads may
+    /// still contain records of them.
     ended: Ended,
     /// Spans that ended in the round before, and that this round passes on.
     due: Ended,
     /// Spans in `open` whose records may never come.
     doubtful: Vec<u64>,
-    /// Whether all in `open` may never end, since records of spans were dropped.
+    /// Whether every span in `open` is doubtful, because records of spans were dropped.
     is_suspected: bool,
-    /// When more was last dropped of spans than their remains say, by two clocks.
+    /// When records of spans were last dropped that no span counts, by two clocks.
     suspected: Option<(Instant, UnixTime)>,
-    /// The spans that were open when the round began, if that is asked, except for those that were
-    /// passed on since.
+    /// Copies of the spans that were open when the round began, by [`seen`](Self::seen). A span
+    /// that is passed on is removed here, so that it is not reported as unfinished too.
     pub seen: HashMap<u64, (Vec<u8>, End), RandomState>,
     /// The open spans that were passed on as unfinished.
     unfinished: HashSet<u64, RandomState>,
-    /// How many records found no known span since the count was last taken.
+    /// How many records had no span, since the count was last taken.
     spanless: u64,
     buffers: Buffers,
     redacted: Vec<String>,
@@ -179,7 +179,8 @@ impl Spans {
     /// record was dropped.
     fn forget(&mut self, contexts: &Contexts) {
         let mut doubtful = mem::take(&mut self.doubtful);
-        // The flag is read first: the slots of the spans are free by then.
+        // Read the flag before the slots: a thread frees the slots of its spans before it sets the
+        // flag.
         if contexts.take_lost_end() | mem::take(&mut self.is_suspected) {
             for (span, open) in &mut self.open {
                 if !mem::replace(&mut open.is_doubtful, true) {
@@ -269,7 +270,8 @@ impl Spans {
                 span.context.trace = open.moved_to.unwrap_or(context.trace);
                 span.dropped.parts = open.dropped.parts;
                 span.dropped.bytes += open.dropped.bytes;
-                // The fields of many spans are one part, and their records have none.
+                // A key can have several values only if two parts have fields. The fields of many
+                // spans are one part.
                 span.has_values = open.values > 1 || open.values == 1 && has_fields(record);
                 span.records = &open.records;
             }
@@ -293,7 +295,7 @@ impl Spans {
         }
     }
 
-    /// Calls `each` with a span, if it is sampled, which stays. Returns the id.
+    /// Calls `each` with a span if it is sampled, without removing it. Returns the id.
     fn show(&self, record: &[u8], end: End, each: &mut dyn FnMut(&Span<'_>)) -> Option<u64> {
         let (mut record, known) = (record.to_owned(), Known::read(record)?);
         let id = known.context.span;
@@ -304,9 +306,8 @@ impl Spans {
         Some(id)
     }
 
-    /// Begins to look for spans whose records were dropped, and marks as incomplete all spans that
-    /// began before. Call after more was dropped of spans than their remains say. `wall` is the
-    /// current time.
+    /// Begins to look for spans whose records were dropped, and marks every span that began before
+    /// as incomplete. Call if records were dropped that no span counts. `wall` is the current time.
     pub(super) fn suspect_loss(&mut self, wall: UnixTime) {
         self.suspected = Some((Instant::now(), wall));
         self.is_suspected = true;
@@ -379,7 +380,7 @@ fn has_fields(record: &[u8]) -> bool {
     SpanPart::read(record).is_some_and(|part| part.fields.parts().next().is_some())
 }
 
-/// What the record of a span says of its times and its threads.
+/// The times and the threads in the record of a span.
 #[derive(Clone, Copy)]
 struct Known {
     time: Time,

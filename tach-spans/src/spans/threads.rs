@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tach_record::frame;
 use tach_record::queue::Queue;
 
-/// How many threads are known that have ended. A span that ends after its thread and as many others
-/// may lack its thread.
+/// How many ended threads stay known. If a span ends after its thread and this many others have
+/// ended, the span's record may lack the thread.
 const MOST_ENDED: usize = 1024;
 
 /// The parts of records with the threads, by their numbers.
@@ -25,8 +25,8 @@ impl Threads {
         }
     }
 
-    /// Returns the part with the thread of a record: the thread on which its span started, or else
-    /// the one of the queue. Empty if it is not known.
+    /// Returns the thread on which the span of a record started or, if the record names none, the
+    /// thread of the queue. Empty if the thread is not known.
     #[inline]
     pub fn of<'a>(&'a self, record: &[u8], queue: &'a Queue) -> &'a [u8] {
         match frame::starter(record) {

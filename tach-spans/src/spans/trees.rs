@@ -15,18 +15,19 @@ use tach_record::level::Level;
 
 /// How many bytes of spans wait for the ends of the spans around them.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// What a span takes beside its texts, about.
+/// The memory of a span without its texts, estimated.
 const SPAN_BYTES: usize = 200;
 /// The longest prefix of a line of a deep tree, in bytes.
 const MOST_PREFIX: usize = 160;
 /// The number of decimal places of a second.
 const DIGITS: usize = 6;
 
-/// The spans that have ended within one that has not. A span ends after those within it.
+/// The ended spans whose enclosing span is still open. They wait, because a tree is written from
+/// its root, and a span ends after those within it.
 #[derive(Debug, Default)]
 pub struct Trees {
     nodes: HashMap<u64, Node>,
-    /// The ids of the spans that wait, by that of the span around them.
+    /// The ids of the waiting spans, by the id of the enclosing span.
     below: HashMap<u64, Vec<u64>>,
     /// The ids in the order in which the spans have ended.
     order: VecDeque<u64>,
@@ -38,7 +39,7 @@ pub struct Trees {
 struct Node {
     trace: u128,
     id: u64,
-    /// The id of the span around it, or zero.
+    /// The id of the enclosing span, or zero.
     parent: u64,
     start: UnixTime,
     end: UnixTime,
@@ -49,7 +50,7 @@ struct Node {
 }
 
 impl Trees {
-    /// Adds a span with the events that `accepts` accepts. If no span is around it, returns the tree.
+    /// Adds a span with the events that `accepts` accepts. If the span is a root, returns its tree.
     pub fn add(&mut self, span: &Span<'_>, accepts: &dyn Fn(Level, &str) -> bool) -> String {
         Node::new(span, accepts).map(|node| self.add_node(node)).unwrap_or_default()
     }
@@ -126,7 +127,7 @@ impl Trees {
             }));
             push(&mut stack, lines, Some(&below));
         }
-        // Do this seldom: each time visits all spans that wait.
+        // Seldom, because this visits all spans that wait.
         if self.order.len() > 2 * self.nodes.len() + 64 {
             self.order.retain(|id| self.nodes.contains_key(id));
         }
@@ -217,7 +218,8 @@ impl Node {
         SPAN_BYTES + self.text.len() + events
     }
 
-    /// Appends the fields of a part, but for those that tell OpenTelemetry the name and the kind.
+    /// Appends the fields of a part, except for those that only OpenTelemetry reads: `otel.name`
+    /// goes to `name`.
     fn fields(&mut self, part: &SpanPart<'_>, name: &mut String, is_last: impl Fn(&str) -> bool) {
         let Some(fields) = part.span_fields() else { return };
         let visited = fields.visit_own(&mut |key, value| {

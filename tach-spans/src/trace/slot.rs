@@ -7,26 +7,33 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 /// The trace, the span, and whether it is sampled.
 pub(super) type Ids = (u128, u64, bool);
 
-/// The ids of one span, and when it was left. Its number is zero while it is free.
+/// The ids of one open span, and the time when a thread last left it. `id` is zero while the slot
+/// is free.
+///
+/// Only the thread that creates a span writes its ids. A reader has the span's number from that
+/// thread. While the reader holds a reference to the span, the ids do not change. A reader without
+/// a reference reads `id` again after the other words: if another span has taken the slot, the
+/// words may be a mixture, and the reader drops them.
 ///
 /// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
 /// from there. While a reader holds the span, they do not change. A reader that does not hold it
 /// checks afterwards whether the slot still has the span. The trace that the span is moved to takes
 /// the words of its start, whose record is kept before.
 ///
-/// The alignment is no padding: it keeps the eight words on one line. The neighbours are spans of
-/// the same thread, so threads seldom contend for a pair of lines. `CachePadded` would double the
-/// 64 bytes of an open span.
+/// The alignment keeps the eight words on one cache line. We don't use `CachePadded`, which would
+/// double the 64 bytes of an open span so that no two slots share a pair of lines: the neighbours
+/// of a slot are spans of the same thread, so threads seldom contend for a pair.
 #[derive(Default)]
 #[repr(align(64))]
 pub struct Slot {
     id: AtomicU64,
     trace: [AtomicU64; 2],
     span: AtomicU64,
-    /// The flags that the span starts with, and those below, which are only added. The upper half
-    /// is the number of the pipeline.
+    /// The flags below. A flag is never removed while the span is open. The upper half is the
+    /// number of the pipeline.
     flags: AtomicU64,
-    /// [How](Begun) the span began. After a move, the trace that the span was moved to.
+    /// [How](Begun) the span began. If the span is moved to another trace, that trace's id
+    /// overwrites these words; the span's record, which contains its start, is written before.
     after: [AtomicU64; 2],
     /// When a thread last left the span. Zero if none has left it yet.
     left: AtomicU64,
@@ -41,33 +48,34 @@ const SAMPLED: u64 = 1;
 pub(super) const ACTIVE: u64 = 2;
 /// The span has something that its children inherit: a caller's context or baggage.
 pub(super) const PASSES_ON: u64 = 4;
-/// A thread has begun to write the trace that the span is moved to.
+/// A thread is about to overwrite `after` with the trace that the span is moved to, or has done so.
 pub(super) const MOVING: u64 = 8;
-/// `after` is the trace.
+/// `after` contains the trace that the span was moved to.
 const MOVED: u64 = 16;
-/// The span is sampled since it was moved.
+/// The span was moved to a trace that is sampled.
 const MOVED_SAMPLED: u64 = 32;
 /// The registry will never close the span.
 pub(super) const ABANDONED: u64 = 64;
-/// The decision whether the span is sampled does not wait: the span has a parent, whose decision it
-/// follows, and is not at the boundary of the service.
+/// The span is as sampled as its parent from the start, since it is not at the boundary of the
+/// service: no parent that is set later changes that.
 pub(super) const FOLLOWS: u64 = 128;
 /// The span takes a parent in another process from the context in which it is entered.
 pub(super) const TAKES: u64 = 256;
-/// What is added when a thread leaves a span that waits: an addition is one instruction. Threads
-/// that do so at once add it several times. From then on the span stays unsampled.
+/// Added to the flags when a thread leaves a span that waits: from then on, the span stays
+/// unsampled. We add instead of setting a bit, because an addition that also returns the old flags
+/// is one instruction, and an `or` is a loop. Several threads may add at once.
 const LEFT: u64 = 512;
-/// The bits of the sum.
+/// The bits that sums of [`LEFT`] use.
 pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
-/// Any of these means that the decision is taken.
+/// If any of these is set, it is decided whether the span is sampled.
 const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 
 /// How a span began. The default is for a span that logs nothing when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Begun {
-    /// The number of the time, of `Time::number`, plus one, or else zero.
+    /// `Time::number` of the start, plus one. Zero if the span logs nothing when it ends.
     since: u64,
-    /// The id of the parent, if it is of the same trace, or else zero.
+    /// The id of the parent in the same trace, or zero.
     pub parent: u64,
 }
 
@@ -85,7 +93,7 @@ impl Begun {
     }
 }
 
-/// The number that a slot has while [`take`](Slot::take) writes it. No span has it.
+/// The `id` of a slot while [`take`](Slot::take) writes it. No span has this number.
 const TAKEN: u64 = u64::MAX;
 
 impl Slot {
@@ -151,8 +159,9 @@ impl Slot {
         begins
     }
 
-    /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its
-    /// trace and waits, if it did before. The slot forgets how the span [began](Begun).
+    /// Begins to [move](Self::move_to) the span: [how it began](Begun) is overwritten. Until
+    /// [`end_move`](Self::end_move), the span is still in its old trace and, if it waited before,
+    /// still waits.
     pub fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
         let moving = |flags| {
             let is_refused = flags & MOVING != 0 || is_sampled && flags & ANY_LEFT != 0;
@@ -187,7 +196,7 @@ impl Slot {
         // ORDERING: Acquire, with the Release fence of `begin_move`.
         fence(Ordering::Acquire);
         let is_moving = self.has_flag(MOVING);
-        // The number is read last: the next span has other flags.
+        // Read the number last: if another span took the slot, `MOVING` may be that span's.
         // ORDERING: Acquire, with the Release fence of `write`.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed: the fence orders it.
@@ -235,19 +244,19 @@ impl Slot {
         ((u128::from(high) << u64::BITS | u128::from(low), span, is_sampled), Flags(flags))
     }
 
-    /// Returns whether a parent that is set may still decide that the span is sampled, so that what
-    /// is added to the span is to be kept.
+    /// Returns whether the span waits: a parent that is set later may still decide that the span is
+    /// sampled, so records of the span must be kept until then.
     #[inline]
     pub fn waits(&self) -> bool {
-        // A move has not ended while only `MOVING` is set: it ends under the lock, when nothing is
-        // kept.
+        // If only `MOVING` is set, the move has not ended, and the span waits. The move ends under
+        // the lock of the kept records, so nothing can be kept afterwards.
         // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread
         // takes after it has set a flag.
         self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
     }
 
-    /// Notes that a thread leaves the span, which has these flags: if the span waits, the decision
-    /// about it is taken. Returns whether the span is sampled.
+    /// Call when a thread leaves the span, which has these flags. If the span waits, decides that
+    /// it stays unsampled. Returns whether the span is sampled.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     pub fn decide(&self, mut flags: Flags) -> bool {
@@ -306,8 +315,8 @@ impl Slot {
         self.flags.fetch_or(flag, Ordering::Relaxed) & flag == 0
     }
 
-    /// Notes that a thread left the span at the time with this
-    /// number, of `Time::number`. The latest time counts, whichever thread is the last to note one.
+    /// Stores that a thread left the span at `time`, a `Time::number`. If several threads leave the
+    /// span, the latest time counts, in whichever order they call.
     #[inline]
     pub fn leave_at(&self, time: u64) {
         // Zero means that no thread has left the span.
@@ -357,21 +366,22 @@ impl Flags {
         self.have(MOVING)
     }
 
-    /// Returns whether the span is one of the pipeline with that [number](of_pipeline).
+    /// Returns whether the span belongs to this [pipeline](of_pipeline).
     #[inline]
     pub(super) const fn are_of(self, pipeline: u64) -> bool {
         self.0 >> PIPELINE_SHIFT == pipeline >> PIPELINE_SHIFT
     }
 
-    /// Returns whether the span is one of the pipeline with that [number](of_pipeline), never was
-    /// sampled, passes nothing on, and is not [`ACTIVE`] unless `but` is.
+    /// Returns whether the span belongs to this [pipeline](of_pipeline), never was sampled, and has
+    /// nothing for its children but the trace. An [`ACTIVE`] span has its context of
+    /// `opentelemetry`; `but` may be `ACTIVE` to ignore that.
     #[inline]
     pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
         const MASK: u64 = PIPELINE | SAMPLED | MOVED_SAMPLED | ACTIVE | PASSES_ON;
         self.0 & MASK & !but == pipeline
     }
 
-    /// Returns whether the span waited until now, when a thread leaves it.
+    /// Returns whether the span still waits for the decision whether it is sampled.
     #[inline]
     const fn are_undecided(self) -> bool {
         self.0 & DECIDED == 0
@@ -392,7 +402,7 @@ pub(super) const fn flags(pipeline: u64, is_active: bool, follows: bool) -> u64 
     pipeline | active | follows
 }
 
-/// Returns the number of a pipeline where the flags have it.
+/// Shifts the number of a pipeline to the place that it has among the flags.
 pub(super) const fn of_pipeline(number: u64) -> u64 {
     number << PIPELINE_SHIFT
 }
@@ -402,8 +412,8 @@ const fn halves(trace: u128) -> [u64; 2] {
     [trace as u64, (trace >> u64::BITS) as u64]
 }
 
-/// The number of the slot's turn, and how many references its span has. A slot without a span has
-/// none.
+/// A slot holds one span after another: each is a turn of the slot. `word` is the number of the
+/// turn, and below it how many references the span has. A closed span has none.
 #[derive(Default)]
 pub(super) struct References {
     word: AtomicU64,
@@ -422,9 +432,9 @@ pub(super) struct Facts {
     pub(super) callsite: u32,
 }
 
-/// The bits of a turn, which are above those of the count. Whoever keeps the number of a closed
-/// span while its slot has four billion others would reach one of those. Four billion references
-/// fill the count: their handles alone would take 60 GB.
+/// The bits of the turn's number. It wraps after four billion spans in one slot: only then would a
+/// number that was kept since its span closed find another span. The count below can't overflow:
+/// four billion handles would take 60 GB.
 pub(super) const TURN: u64 = u64::MAX << u32::BITS;
 const NEXT: u64 = 1 << u32::BITS;
 

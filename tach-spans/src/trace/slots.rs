@@ -30,8 +30,9 @@ use tach_record::sync::SharedLock;
 const KEPT_BYTES: usize = 1024;
 
 thread_local! {
-    /// The slot of the span that the thread opened last, which it probably uses next. One word,
-    /// since a signal handler may open a span between two.
+    /// The slot of the span that the thread opened last, which is probably the next one to be asked
+    /// for. A single word, because a signal handler that opens a span may run between the stores of
+    /// two.
     static LAST: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     /// The slot of the last span that became the parent of a span of the thread, or a parent that
     /// the thread closed a child of.
@@ -41,19 +42,21 @@ thread_local! {
 /// A span is open, or the slot is free.
 #[repr(align(64))]
 struct Slot {
-    /// With the number of the parent, and the callsite.
+    /// The count of references, with the number of the parent and the callsite.
     references: References,
     /// The subscriber of the span.
     owner: AtomicU32,
-    /// While a span is open, the number of the thread on which it started.
+    /// The slot below in the stack of free slots. While a span is open, the number of the thread on
+    /// which the span started.
     below: Below,
-    /// The index plus one.
+    /// The index of the slot, plus one.
     place: NonZeroU32,
-    /// Whether `span` contains anything of the span, or of the span before if the slot is free.
+    /// Whether `span` is not empty. If the slot is free, the values are the previous span's.
     is_filled: AtomicBool,
-    /// Whether `span` contains what ends with the span, or more memory than a free slot may keep.
+    /// Whether `span` must be cleaned when the span closes: it contains values that end with the
+    /// span, or more memory than a free slot may keep.
     is_to_be_cleaned: AtomicBool,
-    /// Whether `span` contains the record.
+    /// Whether `span` contains the whole record, and not the fields alone.
     has_record: AtomicBool,
     span: SharedLock<Option<Box<Span>>>,
     /// The ids of the span, if its pipeline records it.
@@ -63,7 +66,7 @@ struct Slot {
 #[cfg(target_os = "linux")]
 const _: () = assert!(size_of::<Slot>() == 128, "a slot is two lines of the cache");
 
-/// What few spans have. In a box, since a slot would take another line of the cache.
+/// What only some spans need. In a box, so that the slots of the others have one cache line less.
 #[derive(Default)]
 pub(super) struct Span {
     /// The metadata of a callsite without a number.
@@ -72,22 +75,22 @@ pub(super) struct Span {
     record: Record,
     /// The records of a span that waits for the decision whether it is sampled.
     kept: Vec<u8>,
-    /// The span of another process from which the span has more than its trace: a `tracestate`, or
-    /// all that it passes on if nobody takes spans. Most traces have none.
+    /// The span of another process whose context this span passes on, if that is more than the
+    /// trace: a `tracestate`, or the whole context if no sink takes spans. Most traces have none.
     origin: Option<Box<TraceContext>>,
-    /// What is kept for `opentelemetry`.
+    /// The values that the crate `opentelemetry` stores in the span's context.
     pub(super) values: Values,
 }
 
 /// The number of an open span.
 ///
-/// The lower half is the slot's place. The upper half is the turn. A number that is used after its
-/// span was closed finds no other span, unless the slot had four billion spans since.
+/// The lower half is the place of the slot, the upper half the turn. A number that is used after
+/// its span was closed finds no other span, unless the slot had four billion spans since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number(NonZeroU64);
 
-/// An open span, as the caller has it: if the caller holds no reference, the span may close at any
-/// time.
+/// A span that was open when the caller got this value. If the caller holds no reference, the span
+/// may close at any time, so each method checks the turn.
 #[derive(Clone, Copy)]
 pub struct Open {
     slot: &'static Slot,
@@ -327,7 +330,8 @@ impl Open {
         self.change(|span| span.origin = origin.map(Box::new));
     }
 
-    /// Gives the span what it passes on of the span whose ids it shows.
+    /// Copies what `lender` passes on to this span, which shows the ids of `lender` in place of its
+    /// own.
     pub(super) fn borrow_from(self, lender: Self) {
         let lent = lender.read(|span| (span.origin.clone(), span.values.lent()));
         if let Some(lent) = lent {
@@ -373,7 +377,7 @@ impl PartialEq for Open {
 }
 
 impl Span {
-    /// Removes what takes memory that a free slot may keep.
+    /// Empties the values, and keeps their memory for the next span.
     #[inline]
     fn renew(&mut self) {
         self.metadata = None;
@@ -387,7 +391,7 @@ impl Span {
         self.record.capacity().max(self.kept.capacity()) > KEPT_BYTES
     }
 
-    /// Returns whether there is anything that ends with the span.
+    /// Returns whether a value must be dropped when the span closes.
     #[inline]
     fn has_what_ends(&self) -> bool {
         self.origin.is_some() || self.values.have_what_ends()
@@ -430,8 +434,8 @@ impl Slot {
         Open { slot: self, turn }
     }
 
-    /// Removes what the span before has left, and keeps the metadata of a callsite without a
-    /// number. Returns `false` if the thread would have to wait for itself.
+    /// Empties `span`, and stores the metadata of a callsite without a code. Returns `false` if
+    /// this thread holds the lock already: it was interrupted while it used the slot.
     #[inline(never)]
     fn renew(&self, metadata: Option<&'static Metadata<'static>>, code: Option<Code>) -> bool {
         // Drop the former values after the lock is released. They are still here if the previous
@@ -450,8 +454,8 @@ impl Slot {
         renewed.is_some()
     }
 
-    /// Removes what ends with the span, which is closed, and frees the memory beyond what a free
-    /// slot may keep.
+    /// Drops the values that end with the span, which is closed, and frees memory beyond
+    /// `KEPT_BYTES`.
     #[inline(never)]
     fn clean(&self) {
         // ORDERING: Relaxed: the slot is free, so only this thread uses it.

@@ -1,5 +1,5 @@
-//! One open span: its records, the bound on how many more are kept, and the line that its times are
-//! on, so that steps of the wall clock don't distort the trace.
+//! One open span: its records, the bounds on further records, and the line that converts its times,
+//! so that steps of the wall clock don't distort the trace.
 
 use core::mem;
 use core::time::Duration;
@@ -19,7 +19,7 @@ pub(super) const MOST_BYTES: usize = 256 * 1024;
 /// With a higher limit of events, as many bytes more for each further event, up to `HIGHEST`.
 const EVENT_BYTES: usize = 256;
 const HIGHEST: usize = 3 * 1024 * 1024;
-/// Further bytes, only for values that set the status.
+/// A reserve for values that set the status, so that a span without room can still end as an error.
 pub(super) const RESERVED: usize = 16 * 1024;
 
 /// If the wall clock was stepped by this much or more, spans that start later may begin a new line,
@@ -57,22 +57,24 @@ pub(super) fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
     (record.into(), 0)
 }
 
-/// The parts and the events of a span whose record was not taken.
+/// The parts and the events of a span whose own record has not come yet.
 #[derive(Clone)]
 pub(crate) struct Open {
     /// The trace that the span was moved to.
     pub(super) moved_to: Option<u128>,
-    /// How many records were added that count as records without a span if no record of it comes.
+    /// How many of the records count as records without a span if no record of the span comes.
     pub(super) unplaced: u64,
-    /// The records have the times with which they were logged.
+    /// The times in the records are those that the calls logged, ticks included.
     pub(crate) records: Vec<u8>,
-    /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the parent.
+    /// How many bytes of `records` the bound leaves out: a parent that is set later always finds
+    /// room.
     uncounted: usize,
     /// How many parts have values.
     pub(super) values: u32,
     pub(super) events: u32,
     pub(crate) dropped: Dropped,
-    /// Whether the record of the span may never come, and for how many rounds the span was not open.
+    /// Whether the record of the span may never come. `rounds` counts the rounds since the span was
+    /// found closed.
     pub(super) is_doubtful: bool,
     pub(super) rounds: u32,
 }
@@ -116,7 +118,7 @@ impl Open {
             What::Parent(parent) => {
                 self.moved_to = Some(parent.context.trace);
                 self.records.extend_from_slice(record);
-                // There is at most one.
+                // There is at most one parent, so it needs no bound.
                 self.uncounted += record.len();
                 return true;
             }

@@ -1,4 +1,5 @@
-//! Spans that close.
+//! A span whose last reference was removed: its ids and its record are read, and then its slot is
+//! freed.
 
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
@@ -37,7 +38,7 @@ impl Closing {
         memory::give(slot);
         let parent = parent?;
         let (place, turn) = parent.parts();
-        // The owner need not be checked: the parent belongs to the same subscriber.
+        // Don't check the owner: a parent belongs to the same subscriber.
         let slot = match PARENT.get() {
             Some(slot) if slot.place.get() == place => slot,
             _ => memory::get(place.wrapping_sub(1))?,

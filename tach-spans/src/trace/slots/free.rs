@@ -3,14 +3,15 @@
 // `cargo xtask loom` compiles this file alone.
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The slot on top, and how often one was taken. If a slot was taken and freed between a thread's
-/// load and its exchange, the count differs and the exchange fails.
+/// The slot on top, and how many slots were taken so far. The count prevents an ABA fault: if a
+/// slot was taken and freed between a thread's load and its exchange, the slot on top may be the
+/// same, but the slot below it may not. The count differs, so the exchange fails.
 ///
-/// A slot in the stack refers to the one below by its [`Below`].
+/// Each slot in the stack names the next one in its [`Below`].
 pub(super) struct Stack(AtomicU64);
 
-/// The slot below another one in the stack. Zero stands for none, and others are their index plus
-/// one. While a slot is taken, it keeps another number here.
+/// The index of the next slot of the stack, plus one, or zero for the last. A slot that is taken
+/// keeps another number here, because a word of its own would need another line.
 #[derive(Default)]
 pub(super) struct Below(AtomicU32);
 

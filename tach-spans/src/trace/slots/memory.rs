@@ -29,7 +29,7 @@ static SLOTS: Slots = Slots {
 };
 
 thread_local! {
-    /// Has no destructor, so an access needs no check: [`GUARD`] frees the slots.
+    /// Has no destructor, so that an access needs no check: [`GUARD`] frees the slots.
     static FREE: RefCell<Free> = const {
         RefCell::new(Free { slots: [None; KEPT], count: 0, most: 0 })
     };
@@ -98,7 +98,7 @@ impl Slots {
         Some(())
     }
 
-    /// Takes some slots that no thread has used.
+    /// Takes [`FRESH`] slots at once, so that threads seldom contend for the counter.
     #[cold]
     fn take_fresh(&self) -> Option<Range<u32>> {
         let take = |first| (first <= MOST - FRESH).then_some(first + FRESH);
@@ -108,7 +108,8 @@ impl Slots {
         Some(first..first + FRESH)
     }
 
-    /// Frees a slot for all threads. Only the slots that a thread keeps have memory for fields.
+    /// Frees a slot for all threads, and its memory for fields: only slots in a thread's own list
+    /// keep memory, so that it is bounded by the number of threads.
     fn give(&self, slot: &'static Slot) {
         slot.free_memory();
         self.free.push(slot.place.get() - 1, &slot.below);

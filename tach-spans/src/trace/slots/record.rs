@@ -8,22 +8,24 @@ use super::{Closing, KEPT_BYTES, Number, Open, PARENT, Slot};
 use tach_record::frame::{self, AGE_SHIFT, Code, Scratch, SpanRecord, Time, Writer};
 use tach_record::ids::SpanContext;
 
-/// What the words of a slot have for the record of the span.
+/// What a span's slot keeps of its start, for the record that is written at the end.
 pub struct Start {
     pub code: Option<Code>,
-    /// The age of the trace when the span started.
+    /// How old the trace was when the span started, in units of [`AGE_SHIFT`]. The back end finds
+    /// the line of the trace by it if the wall clock was stepped.
     pub age: u32,
     /// The number of the thread on which the span started.
     pub thread: u32,
 }
 
-/// The record of a span, or its fields alone.
+/// The record of a span. If the span is not sampled but a sink takes events, its fields alone.
 #[derive(Default)]
 pub(super) struct Record {
     bytes: frame::Buffer,
-    /// Where the fields are that the events within show. At the front if there is no record.
+    /// The part of `bytes` with the fields that events within the span show. It starts at zero if
+    /// `bytes` has no record before the fields.
     fields: Range<usize>,
-    /// All fields, after values took the place of others.
+    /// All fields, once a recorded value has replaced another. Empty before that.
     changed: Vec<u8>,
 }
 
@@ -60,7 +62,7 @@ impl Record {
         self.changed.clear();
     }
 
-    /// Keeps the bytes of `from` in place of others. `fields` says where the fields are.
+    /// Takes the bytes of `from` in exchange for others. `fields` is the part with the fields.
     #[inline]
     fn keep(&mut self, from: &mut Scratch, fields: Range<usize>) {
         let from = from.record();
@@ -88,16 +90,16 @@ impl Record {
 }
 
 impl Open {
-    /// Notes what the span's record needs of its start. Call right after it was
-    /// [opened](super::open): it starts at `since`, on the thread with that number.
+    /// Stores in the slot what the record needs of the start. Call right after the span was
+    /// [opened](super::open): it starts at `since`, on the thread with this number.
     #[inline]
     pub fn begin(self, since: u64, thread: u32) {
         let Self { slot, .. } = self;
         let (parent, _) =
             Number::new(slot.references.last_facts().parent).map_or((0, 0), Number::parts);
         let age = match PARENT.get() {
-            // If another thread moves the parent just now, the age is wrong. It matters only if the
-            // wall clock is stepped within the trace.
+            // If another thread moves the parent at this moment, the age is wrong. That matters
+            // only if the wall clock is stepped within the trace.
             Some(known) if known.place.get() == parent && !known.ids.is_moved() => {
                 known.age_at(since)
             }
@@ -138,7 +140,7 @@ impl Open {
     pub fn keep_start(self, context: SpanContext, now: Time, by: u32) -> bool {
         let kept = self.change(|span| {
             let Start { code: Some(code), age, thread } = self.start() else { return };
-            // Whoever moves the span has kept its record before, so the words are those of the start.
+            // The record is written before a move, so these words still are those of the start.
             if span.record.is_whole() {
                 return;
             }
@@ -181,7 +183,7 @@ impl Open {
             to.end_span(now, true);
             return true;
         }
-        // Read before the words, so that those say whether both are of this span.
+        // Read the slot's start first: the check of `begun_unheld` then covers both.
         let Start { code, age, thread } = self.start();
         let begun = self.ids().begun_unheld(self.number().id().get());
         let (Some(code), Some(begun)) = (code, begun) else { return false };
@@ -236,7 +238,7 @@ impl Slot {
         let units = u32::try_from(after >> AGE_SHIFT).unwrap_or(u32::MAX);
         // The span may have started on a core whose counter is ahead.
         let is_later = after <= u64::MAX / 2;
-        // Others have no age.
+        // Only spans that may be sampled have an age.
         if is_later && self.ids.may_be_sampled() {
             units.saturating_add(self.references.age())
         } else {
