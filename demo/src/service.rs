@@ -1,18 +1,20 @@
 //! A service, its clients, and the screen for its traces.
+//!
+//! The clients call the router as a server does, but without sockets: tokio's, hyper and their
+//! dependencies are 13 crates more for a visitor to build.
 
-use core::net::SocketAddr;
-use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use axum::Router;
+use axum::body::{self, Body};
 use axum::extract::Path;
+use axum::http::{Request, StatusCode, header::HOST};
 use axum::routing::get;
 use tach_http::RequestLayer;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::time::{Duration, sleep};
+use tower_service::Service as _;
 use tracing::{Instrument as _, info, info_span, warn};
 
 use crate::Failure;
@@ -43,29 +45,25 @@ async fn user(Path(id): Path<u32>) -> String {
     page
 }
 
-/// Starts the service, sends requests from several threads, and waits for the answers.
+/// Starts the service, sends requests from several tasks, and waits for the answers.
 pub(crate) fn run(clients: u32, requests: u32) -> Result<(), Failure> {
-    let runtime = Runtime::new()?;
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
-    let address = listener.local_addr()?;
     let app = Router::new().route("/users/{id}", get(user)).layer(RequestLayer::server());
-    runtime.spawn(axum::serve(listener, app).into_future());
-    thread::scope(|scope| {
-        let clients: Vec<_> =
-            (0..clients).map(|_| scope.spawn(|| ask_often(address, requests))).collect();
-        clients.into_iter().try_for_each(|client| client.join().unwrap_or(Ok(())))
-    })?;
-    Ok(())
+    let runtime = Runtime::new()?;
+    let clients: Vec<_> =
+        (0..clients).map(|_| runtime.spawn(ask_often(app.clone(), requests))).collect();
+    clients.into_iter().try_for_each(|client| runtime.block_on(client)?)
 }
 
-fn ask_often(address: SocketAddr, requests: u32) -> io::Result<()> {
-    (0..requests).try_for_each(|id| {
-        let mut server = TcpStream::connect(address)?;
-        write!(server, "GET /users/{id} HTTP/1.1\r\nhost: demo\r\nconnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        server.read_to_string(&mut answer)?;
-        if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(io::Error::other(answer)) }
-    })
+async fn ask_often(mut app: Router, requests: u32) -> Result<(), Failure> {
+    for id in 0..requests {
+        let request = Request::get(format!("/users/{id}")).header(HOST, "demo");
+        let answer = app.call(request.body(Body::empty())?).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(answer.status().to_string().into());
+        }
+        body::to_bytes(answer.into_body(), usize::MAX).await?;
+    }
+    Ok(())
 }
 
 /// What a terminal would show.

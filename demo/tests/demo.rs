@@ -9,6 +9,7 @@ fn the_proof_is_printed() {
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     for part in [
         "GET /users/{id} http.request.method=",
+        " http.response.status_code=200\n",
         "├ query user=199",
         "WARN demo::service: no such user rows=0",
         "└ ",
