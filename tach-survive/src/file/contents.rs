@@ -9,7 +9,8 @@ use tach_record::keep::Each;
 use super::image::{self, Foreign, Image, Left};
 use tach_record::frame::{self, RecordKind, Time};
 
-/// More than two conversions of the same ticks differ by.
+/// More than the difference of two conversions of the same ticks: one by the line that the process
+/// had, and one by the line in the file.
 const CONVERTED: Duration = Duration::from_micros(2);
 
 /// What a log says about a process before its records.
@@ -20,12 +21,12 @@ pub(super) struct Summary {
     pub(super) last: Option<UnixTime>,
     /// How many records follow.
     pub(super) records: u64,
-    /// How many others there are, and what they are.
+    /// How many records are lost or incomplete, by what happened to them.
     pub(super) others: [(&'static str, u64); 5],
 }
 
 impl Summary {
-    /// Returns how many records and events the file has, or knows to be lost.
+    /// Returns how many records and events are in the file, or are known to be lost.
     pub(super) fn all(&self) -> u64 {
         self.others.iter().fold(self.records, |sum, (_, count)| sum.saturating_add(*count))
     }
@@ -55,8 +56,8 @@ pub(super) fn summary(image: &Image<'_>, mut left: Left) -> Summary {
     Summary { process: image.process(), program: image.program().to_owned(), last, records, others }
 }
 
-/// Calls `each` with the words and the records of what a flight recorder had kept, and with the
-/// events that it had not got yet.
+/// Calls `each` with each item that the flight recorder had kept, and then with the events that had
+/// not reached the recorder yet.
 pub(super) fn recorded(image: &Image<'_>, each: &mut Each<'_>) {
     let mut newest = UnixTime::EPOCH;
     let _the_rest_is_damaged = image.recorded(|words, records| {

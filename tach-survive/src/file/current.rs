@@ -1,5 +1,5 @@
-//! The file of a living pipeline, and another one in its place if somebody has deleted or cut it,
-//! or when there is room for one again.
+//! The file of a living pipeline. If somebody deletes or cuts the file, another one takes its place
+//! as soon as there is room.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
@@ -28,7 +28,8 @@ pub(super) struct Current {
     lanes: Vec<Named>,
     pub(super) store: ArcSwapOption<Store>,
     queues: AtomicU64,
-    /// How many records calls have lost.
+    /// How many records calls have dropped. Each file says so too, and a new file takes the count
+    /// over.
     lost: AtomicU64,
 }
 
@@ -66,13 +67,13 @@ impl Current {
         Ok(())
     }
 
-    /// Looks now and then whether the file is of use, and begins another one if it is not. Returns
-    /// whether there is another one, or none any more. `looked` is when the last look was, and
-    /// `tried` when a file was last created.
+    /// If the last look is `BETWEEN_LOOKS` ago, checks that the file is still whole, and begins
+    /// another one if not. Returns whether another file has begun, or the last one is gone.
+    /// `looked` is the time of the last look, and `tried` when a file was last created.
     ///
     /// # Errors
     ///
-    /// If the file was of no use, or there is still none: if nobody was told before.
+    /// If the file was deleted or cut, or none can be created. Each outage is reported once.
     pub(super) fn renew(&self, [looked, tried]: &mut [Instant; 2]) -> io::Result<bool> {
         if looked.elapsed() < BETWEEN_LOOKS {
             return Ok(false);

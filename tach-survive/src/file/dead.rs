@@ -33,14 +33,14 @@ pub(super) struct Dead {
     memory: Mapping,
     owned: Owned,
     length: u64,
-    /// How many of the bytes have blocks, at least.
+    /// How many bytes of the file have blocks on the disk, at least. A file with fewer was cut.
     reserved: Cell<u64>,
     started: UnixTime,
-    /// Whether the file stays for what its flight recorder had kept.
+    /// Whether the file stays, because its flight recorder's items are not written yet.
     is_kept: bool,
 }
 
-/// The name of a file that stays as it is, and why.
+/// The name of a file that is left as it is, and why.
 pub(super) type Skipped = (OsString, io::Error);
 
 /// What was found in a folder.
@@ -48,15 +48,15 @@ pub(super) type Skipped = (OsString, io::Error);
 pub(super) struct Found {
     /// In the order in which their pipelines were built.
     pub(super) dead: Vec<Dead>,
-    /// The names of more files than may be there, and how many records each of them has. They are
-    /// closed: a process may have only so many open.
+    /// The names of the files beyond [`MOST_FILES`], and how many records each of them has. They
+    /// are closed here, because a process may have only so many files open.
     pub(super) surplus: Vec<(OsString, u64)>,
     pub(super) skipped: Vec<Skipped>,
 }
 
-/// Finds the files of this program's processes that have ended, and cuts off the logs the halves of
-/// lines that they left. Removes the files that are of no use any more, before others are too many.
-/// Gives those that can't be read another name. Call under the lock of the folder.
+/// Finds the files of this program's processes that have ended. Cuts the half of a line that a
+/// process left off its log, removes files that contain nothing for us, so that they don't count as
+/// surplus, and sets aside files that can't be read. Call under the lock of the folder.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
 }
 
 impl Found {
-    /// Adds a file, and closes the oldest one if they are too many.
+    /// Adds a file. If there are more than [`MOST_FILES`] then, closes the oldest.
     fn extend(&mut self, dead: Option<Dead>) {
         self.dead.extend(dead);
         self.dead.sort_by_key(|dead| dead.started);
@@ -92,7 +92,7 @@ impl Found {
     }
 }
 
-/// Removes a file of which nothing is to be passed on. Call under the lock of the folder.
+/// Removes a file whose records count as lost. Call under the lock of the folder.
 ///
 /// # Errors
 ///
@@ -105,8 +105,8 @@ pub(super) fn give_up(folder: &PrivateFolder, name: &OsStr) -> io::Result<()> {
     folder.remove(name)
 }
 
-/// Opens a file, unless a process uses it or it is another program's. Looks what became of its last
-/// write, and removes it if it is of no use any more.
+/// Opens a file, unless a process uses it or it belongs to another program. Cuts the half of a line
+/// that its last write left, and removes the file if it contains nothing for us.
 fn look(
     folder: &Arc<PrivateFolder>,
     name: &OsStr,
@@ -123,8 +123,8 @@ fn look(
 }
 
 impl Dead {
-    /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a
-    /// file that its process had only just created.
+    /// Opens a file, or returns `None` if a process uses it or it belongs to another program.
+    /// Removes a file whose process ended before it wrote anything.
     fn open(folder: &Arc<PrivateFolder>, name: &OsStr) -> io::Result<Option<Self>> {
         let file = folder.open(name)?;
         // Read the head instead of mapping the file: a process that still uses the file may write
@@ -175,12 +175,13 @@ impl Dead {
         Image::read(self.memory.bytes()).map_err(io::Error::from)
     }
 
-    /// Cuts a half of a line off each file.
+    /// Cuts the half of a line that the process's last write left off each log.
     fn settle(&self, to: &mut [OpenSink<'_>]) -> io::Result<()> {
         let image = self.image()?;
         let lanes = image.lanes().unwrap_or_default();
         for Lane { write, .. } in lanes {
-            // Look in every file: the path may be spelled differently than before the crash.
+            // Look in every log that we have open: its path may be spelled differently than before
+            // the crash.
             for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
                 written::cut_half(&write, file)?;
             }
@@ -188,7 +189,7 @@ impl Dead {
         Ok(())
     }
 
-    /// Returns whether the file has records or news.
+    /// Returns whether the file has records, batches or a count of lost records that no log states.
     fn is_of_use(&self) -> io::Result<bool> {
         let image = self.image()?;
         let (taken, left) = (image.taken(), image.left());
@@ -203,7 +204,7 @@ impl Dead {
         Ok(is_left && taken < u64::MAX)
     }
 
-    /// Gives the blocks of rings without records back.
+    /// Frees the blocks of rings without records: a folder may have `MOST_FILES` files of 64 MiB.
     fn trim(&self) {
         let rings = self.image().map_or_else(|_| Vec::new(), |image| image.left().rings);
         for ring in rings.iter().filter(|ring| ring.is_empty()) {
@@ -211,7 +212,7 @@ impl Dead {
         }
     }
 
-    /// Notes how many items before the records were passed on.
+    /// Stores in the file how many items before the records were passed on.
     ///
     /// # Errors
     ///
@@ -220,7 +221,8 @@ impl Dead {
         self.store(head::TAKEN, taken)
     }
 
-    /// Notes how many words of a ring were passed on. Gives its blocks back if those are all.
+    /// Stores in the file how many words of a ring were passed on. If `is_all`, frees the ring's
+    /// blocks.
     ///
     /// # Errors
     ///
@@ -243,7 +245,7 @@ impl Dead {
         Ok(())
     }
 
-    /// Calls `write` with what the flight recorder had kept, if it is to be written.
+    /// Calls `write` with the items of the flight recorder, unless they were written before.
     ///
     /// # Errors
     ///
@@ -288,7 +290,7 @@ impl Dead {
         removed
     }
 
-    /// Says why the file stays.
+    /// Returns the name of the file, with why it is left as it is.
     pub(super) fn skipped(&self, why: io::Error) -> Skipped {
         (self.name.clone(), why)
     }

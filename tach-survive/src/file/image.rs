@@ -21,19 +21,19 @@ use super::owner::Owner;
 
 const WORD: usize = size_of::<u64>();
 
-/// The most bytes of texts that one reading of a file looks up. Somebody may have made up a file
-/// whose many short records all name the longest text.
+/// The most bytes of texts that one reading of a file looks up. Somebody may have forged a file in
+/// which many short records all name the longest text.
 const MOST_LOOKED_UP: usize = 1 << 30;
 
-/// The longest record that is read, and the longest copy of one. Somebody may have made up a file
-/// with longer ones, and the process may have little memory.
+/// The longest record that is read, and the longest copy of one. A forged file may have longer
+/// ones, and the process may have little memory.
 const LONGEST: usize = 1 << 20;
 
 /// The bytes of a file.
 pub(super) struct Image<'a> {
     bytes: &'a [u8],
-    /// How many bytes of texts may still be looked up. After that, no number has a meaning, and
-    /// records that name one count as damaged.
+    /// How many bytes of texts may still be looked up. Afterwards, each record that names a text
+    /// counts as damaged.
     lookups: Cell<usize>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Image<'a> {
         name.and_then(utf8::text).unwrap_or_default()
     }
 
-    /// Returns how many items before the records a later process has passed on.
+    /// Returns how many items before the records were passed on by a later process.
     pub(super) fn taken(&self) -> u64 {
         self.word(head::TAKEN)
     }
@@ -124,8 +124,7 @@ impl<'a> Image<'a> {
         self.word(head::RESERVED)
     }
 
-    /// Returns how many records are lost that the log does not state. A scrambled file has any
-    /// number.
+    /// Returns how many lost records the log does not mention. If the file is damaged, any number.
     pub(super) fn lost(&self) -> u64 {
         let lost = self.word(head::LOST).wrapping_add(self.word(head::SINKS_LOST));
         // If the process died before it added a loss that the log states, the sum wraps. Nothing is

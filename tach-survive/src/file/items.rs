@@ -1,4 +1,4 @@
-//! What precedes the records of a process.
+//! The items that precede the records of a process: the batches that waited for collectors.
 
 use tach_core::UnixTime;
 use tach_record::keep::Piece;

@@ -1,5 +1,5 @@
-//! Says when the records count that a pipeline has passed on, and passes on those of processes that
-//! have ended.
+//! Decides when the records that a pipeline has passed on count as written, so that the queues may
+//! free them, and passes on the records of processes that have ended.
 
 use core::mem;
 use core::time::Duration;
@@ -17,25 +17,28 @@ use super::reports;
 use super::store::Store;
 use tach_sinks::adapter::Named;
 
-/// How long records stay in the queues for a sink that is slow, if the queues have no room for
-/// others. After that they are in memory alone.
+/// How long records stay in the queues for a slow sink, if the queues are nearly full. Afterwards
+/// the queues free them, and they are in memory alone: the calls must not wait longer.
 const LONGEST_HELD: Duration = Duration::from_millis(250);
-/// How long a flush waits until records count, and a recovery for a collector that fails.
+/// How long a flush waits until all records count as written, and how long a recovery waits for a
+/// collector that fails.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// How long a recovery waits for a sink that has no room, for example since the machine is busy. It
-/// goes on without a sink that stalls.
+/// How long a recovery waits for a sink that has no room, for example because the machine is busy.
+/// Then it continues without that sink.
 const LONGEST_STALL: Duration = Duration::from_secs(10);
-/// How long the back end sleeps during a recovery, whose sinks have no room for more.
+/// How long the back end sleeps during a recovery while the sinks have no room.
 const BETWEEN_TURNS: Duration = Duration::from_millis(5);
 /// How often a call that waits looks again.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
-/// Records that were passed on, and that not all sinks may have written.
+/// Records that were passed on to the sinks, which may not all have written them. They stay in the
+/// queues.
 struct Held {
     since: Instant,
     /// Whether the sinks have received the records.
     came: bool,
-    /// How many lost records the log states with them, less the repeats that it does not state.
+    /// How many lost records the log mentions once these records are written, less the repeated
+    /// ones that it does not mention.
     stated: u64,
 }
 
@@ -46,25 +49,25 @@ pub(super) struct FileKeeper {
     /// Whether all sinks are collectors.
     are_remote: bool,
     held: Option<Held>,
-    /// How many events had come for each sink before the records that are held, and how many had
-    /// been dropped and refused by then.
+    /// How many events each sink had received before the records that are held, and how many events
+    /// had been dropped and refused by then.
     came: Vec<u64>,
     unreported: u64,
     refused: u64,
-    /// How many events sinks have lost, or have in memory alone, that the log does not state.
+    /// How many events sinks have lost, or have in memory alone, and the log does not mention.
     sinks_lost: u64,
-    /// Whether the queues had little room since records last counted. A caller that waits for room
-    /// says so once.
+    /// Whether the queues were nearly full at some time since records last counted as written. A
+    /// caller that waits for room says so only once.
     lacks_room: bool,
     /// Since when a sink has no room for the records of processes that have ended.
     full_since: Option<Instant>,
-    /// How many records of processes that have ended are lost: those that the log does not state
-    /// yet, and those that it states.
+    /// How many records of processes that have ended are lost: the number that the log does not
+    /// mention yet, and the number that it mentions.
     lost: [u64; 2],
-    /// When the file was last looked for, and when one was last created.
+    /// When the file was last checked, and when one was last created.
     looked: [Instant; 2],
-    /// The file at the last question whether it is whole. If another one has taken its place since,
-    /// the records that are read next may still be of this one.
+    /// The file that `is_whole` last checked. If another file has taken its place since then, the
+    /// records that are read next may still be from this one.
     asked: Option<Arc<Store>>,
 }
 
@@ -195,8 +198,8 @@ impl Keeper for FileKeeper {
         let waiting = to.waiting(&self.came);
         let events = waiting.local + waiting.remote;
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
-        // Give up after a while: otherwise the files of all processes that end would pile up while
-        // a collector is away.
+        // Give up after `LONGEST_WAIT`: otherwise the files of all processes that end would pile up
+        // while a collector is away.
         let keeps_files = waiting.local == 0 && !self.are_remote && !self.dead.are_noted();
         let gives_up = self.lacks_room || keeps_files && since.elapsed() >= LONGEST_WAIT;
         if events == 0 || is_late && gives_up {

@@ -1,4 +1,4 @@
-//! Where things are in the file. All numbers are words of 64 bits in the order of the machine.
+//! The layout of the file. All numbers are words of 64 bits in the byte order of the machine.
 //!
 //! ```text
 //! head | lines of the clock | sinks | rings | static values | heap
@@ -10,10 +10,11 @@
 use tach_record::queue::ring::OVERHEAD;
 pub(super) use tach_sinks::adapter::LANES;
 
-/// The first word. A file of a machine with another byte order has another one.
+/// The first word. On a machine with another byte order it reads as another number, so that machine
+/// sets the file aside.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
-/// Changes with every change of this layout, of the records and of their tags. The upper half is
-/// the room for the counts of a ring, which differs between processors.
+/// Must change with every change of this layout, of the records and of their tags. The upper half
+/// is the size of a ring's counts, which differs between processors.
 pub(super) const VERSION: u64 = 0xB | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
@@ -40,10 +41,10 @@ pub(super) mod head {
     pub(crate) const STARTED: usize = 32;
     /// How many entries of rings are valid.
     pub(crate) const RINGS: usize = 48;
-    /// How many records calls have lost.
+    /// How many records calls have dropped.
     pub(crate) const LOST: usize = 56;
-    /// How many events sinks have lost, or have in memory alone, less those of all lost records
-    /// that the log states. The number may wrap around.
+    /// How many events sinks have lost, or have in memory alone, minus all lost records that the
+    /// log mentions. The number may wrap around.
     pub(crate) const SINKS_LOST: usize = 80;
     /// How many rings found no room in the file.
     pub(crate) const OUTSIDE: usize = 64;
@@ -54,18 +55,19 @@ pub(super) mod head {
     /// How many items before the records a later process has passed on: the report, and each sink's
     /// batch. `u64::MAX` if nothing is left.
     pub(crate) const TAKEN: usize = 88;
-    /// How many ns ago an item of the flight recorder may have happened. Zero if there is no
-    /// recorder, if the process has said that it ends, or if the items were written.
+    /// The longest age of a flight recorder's items in ns. Zero if there is no recorder, if the
+    /// process ended as it should, or if the items were written.
     pub(crate) const RECORDED_AGE: usize = 264;
-    /// The process that uses the file. The place is the same in each version.
+    /// The process that uses the file. At the same place in each version, so that no version takes
+    /// the file of a living process.
     pub(crate) const OWNER: usize = 272;
     pub(crate) const OWNERS: usize = 5;
     /// The part with the items of the flight recorder: where it is in the file, and how many of its
     /// bytes are used.
     pub(crate) const RECORDED_START: usize = 312;
     pub(crate) const RECORDED_CAPACITY: usize = 320;
-    /// How many of all bytes ever written were written before the first item and before the end of
-    /// the last one.
+    /// Positions of the first item and of the end of the last one, counted in all bytes ever
+    /// written.
     pub(crate) const RECORDED_FIRST: usize = 328;
     pub(crate) const RECORDED_END: usize = 336;
     /// How many bytes of the file have blocks. Zero if the file system does not show that, or if a
@@ -167,7 +169,7 @@ const _: () = assert!(lane::of(LANES) <= ring::AT);
 const _: () = assert!(head::NAME + head::MOST_NAME <= head::RECORDED_AGE);
 const _: () = assert!(head::RECORDED_END + 8 <= line::AT);
 
-/// Returns a number for bytes. Finds damage, not malice.
+/// Returns a checksum. It finds damage, not malice.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];

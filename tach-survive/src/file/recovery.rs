@@ -1,4 +1,4 @@
-//! Reads what processes that have ended left, and notes how far it was passed on.
+//! Reads what processes that have ended left, and stores in their files how far it was passed on.
 
 use core::mem;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub(super) struct DeadFiles {
     /// The sinks of the pipeline.
     lanes: Vec<Named>,
     current: Option<Reading>,
-    /// The files of which all was passed on, and how many of them when that was last marked.
+    /// The files that were passed on completely, and how many of them there were at the last mark.
     over: Vec<Reading>,
     marked: usize,
 }
@@ -32,7 +32,7 @@ struct Reading {
     report: Option<Summary>,
     /// How many items before the records were passed on: the report, and each sink's batch.
     taken: usize,
-    /// What was passed on when that was last marked, and what of it is noted.
+    /// How far the file was passed on at the last mark, and how far the file says so.
     marked: Mark,
     noted: Mark,
 }
@@ -51,7 +51,7 @@ impl DeadFiles {
         self.waiting.is_empty() && self.current.is_none()
     }
 
-    /// Returns whether everything was passed on and is noted.
+    /// Returns whether everything was passed on, and the files say so.
     pub(super) fn are_noted(&self) -> bool {
         self.are_over() && self.over.is_empty()
     }
@@ -91,7 +91,8 @@ impl DeadFiles {
         }
     }
 
-    /// Marks what was passed on.
+    /// Marks how far the files were passed on. [`note`](Self::note) stores the mark once the sinks
+    /// have written that much.
     pub(super) fn mark(&mut self) {
         self.marked = self.over.len();
         if let Some(reading) = &mut self.current {
@@ -99,8 +100,8 @@ impl DeadFiles {
         }
     }
 
-    /// Notes in the files that all up to the mark is written, and gives their room back. Returns
-    /// the files in which that can't be noted.
+    /// Stores in the files that everything up to the mark is written, and frees its blocks. Returns
+    /// the files in which that can't be stored.
     pub(super) fn note(&mut self) -> Vec<Skipped> {
         let removed = self.over.drain(..mem::take(&mut self.marked));
         // Store in the file that its records are written, and only then remove it: if the file

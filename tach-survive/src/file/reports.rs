@@ -1,4 +1,4 @@
-//! The records that say what a process left.
+//! The pipeline's own records about what a process left.
 
 use tach_core::UnixTime;
 use tach_log::Value;

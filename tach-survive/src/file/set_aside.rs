@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use tach_files::PrivateFolder;
 
-/// Their names end so.
+/// The suffix of their names.
 const LAST: &str = ".aside";
-/// How many of them stay: the newest.
+/// How many of these files are kept: the newest.
 const MOST: usize = 4;
 
 /// Gives a file another name, so that no start reads it again, and removes the oldest of such files

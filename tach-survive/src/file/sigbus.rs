@@ -1,8 +1,9 @@
-//! SIGBUS: the kernel sends it at an access to a page of a mapped file that is not there any more,
-//! because somebody has cut the file, or the disk fails.
+//! SIGBUS: the kernel sends it at an access to a page of a mapped file that is no longer there,
+//! because somebody has cut the file, or because the disk fails.
 //!
-//! The handler puts an anonymous page in the place of such a page, so that a log call goes on. The
-//! back end sees it, and begins another file. The signal of any other address is passed on.
+//! The handler maps an anonymous page in its place, so that the log call continues. The back end
+//! notices it and begins another file. A signal for any other address is passed on to the handler
+//! before.
 #![expect(unsafe_code, reason = "maps a page in a signal handler")]
 
 use core::ffi::{c_int, c_void};
@@ -20,7 +21,7 @@ const MOST: usize = 64;
 const RESERVED: usize = 1;
 
 static RANGES: [Range; MOST] = [const { Range::new() }; MOST];
-/// What was done before the handler was installed.
+/// The action before our handler was installed.
 static BEFORE: OnceLock<Action> = OnceLock::new();
 static INSTALLED: OnceLock<Result<(), io::ErrorKind>> = OnceLock::new();
 static PAGE: AtomicUsize = AtomicUsize::new(0);
@@ -32,7 +33,7 @@ struct Range {
     is_broken: AtomicBool,
 }
 
-/// Mapped memory, of which an access that the file lacks ends no process.
+/// Mapped memory in which an access beyond the file's end does not end the process.
 pub(super) struct Guarded(&'static Range);
 
 impl Range {
@@ -150,7 +151,7 @@ mod tests {
 
     const CHILD: &str = "TACH_SIGBUS_BEFORE";
 
-    /// Another process may send it.
+    /// Another process may send SIGBUS, without a fault.
     #[test]
     fn a_signal_without_a_fault_does_what_it_did_before() {
         if let Ok(before) = env::var(CHILD) {

@@ -37,7 +37,7 @@ const BETWEEN_LINES: Duration = Duration::from_millis(50);
 pub(super) struct Store {
     memory: Arc<Mapping>,
     room: Lock<Room>,
-    /// How many bytes of the heap are used.
+    /// How many bytes of the heap for static values are used.
     heap: Lock<usize>,
     commits: Lock<Commits>,
     /// Whether the file system shows which blocks are reserved.

@@ -41,7 +41,7 @@ pub(crate) fn foreign(record: &[u8], image: &Image<'_>, ring: Option<usize>) -> 
 
 /// The key of the field with the number of the process.
 const PROCESS: &str = "recovered_pid";
-/// The room for the texts of a place, and for what every copy has more than its record.
+/// The room for the texts of a place, and for the parts that a copy has in addition to its record.
 const MORE: usize = 256;
 
 fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -> Option<Vec<u8>> {
@@ -83,13 +83,15 @@ fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -
             return None;
         }
     }
-    // The call writes the thread only if a sink's format wants it.
+    // Add the thread of the ring: a call writes it into the record only if a sink's format prints
+    // it.
     if !has_thread && knows_thread {
         copy.field(Tag::Thread as u32, thread_name, &thread.to_le_bytes())?;
     }
     if let Some(Callsite { name, file, module, line, .. }) = callsite {
         copy.place(file, module, line)?;
-        // The macros of tracing name an event by its place.
+        // Leave the name out if it says only the place: that is how the macros of tracing name an
+        // event.
         if is_event && name != format!("event {file}:{line}") {
             copy.field(Tag::Module as u32 | EVENT_NAME << TAG_BITS, name, &[])?;
         }
@@ -109,7 +111,7 @@ fn time_of(head: &Head, image: &Image<'_>) -> UnixTime {
     }
 }
 
-/// Takes a text that is copied, or one that has a number in the other process.
+/// Reads a text that is in the record, or looks up one that has a number in the other process.
 fn meant<'a: 'm, 'm>(from: &mut Reader<'a>, code: u32, image: &'m Image<'_>) -> Option<&'m str> {
     match code & NUMBER {
         0 => from.copied(code),
@@ -117,7 +119,7 @@ fn meant<'a: 'm, 'm>(from: &mut Reader<'a>, code: u32, image: &'m Image<'_>) -> 
     }
 }
 
-/// Returns the part's tag.
+/// Copies a part. Returns its tag.
 fn copy_part(from: &mut Reader<'_>, copy: &mut Copied, image: &Image<'_>) -> Option<Tag> {
     let mut reader = Reader(from.0);
     let (kind, code) = reader.halves()?;

@@ -39,9 +39,10 @@ pub(crate) struct Ring {
 
 #[derive(Debug, Clone)]
 struct Queue {
-    /// Its rings that are not read to their ends.
+    /// The rings of the queue that are not read to their ends.
     rings: Range<usize>,
-    /// A record has the latest time of its queue so far, so that the queue's order stays.
+    /// The latest time of the queue's records so far. A record with an earlier time gets this one,
+    /// so that the records of a queue stay in their order.
     latest: UnixTime,
 }
 
@@ -50,7 +51,7 @@ impl Ring {
         self.read == self.written
     }
 
-    /// Returns bytes behind those that were read.
+    /// Returns the next `length` bytes of the ring, which may continue at its beginning.
     fn bytes<'a>(&self, image: &Image<'a>, length: usize) -> Option<Cow<'a, [u8]>> {
         let words = image.bytes.get(self.place.clone())?.get(OVERHEAD..)?;
         let waiting = usize::try_from(self.written - self.read).ok()? * WORD;
@@ -156,7 +157,7 @@ impl Image<'_> {
         let is_right = start >= FIXED && start % PAGE == 0 && length % PAGE == 0;
         let (counts, words) = bytes.split_at_checked(OVERHEAD).filter(|_| is_right)?;
         let counts = Image::at(counts);
-        // A word that was freed was passed on, or dropped.
+        // Begin after the freed words: their records were passed on, or dropped.
         let (written, read) = (counts.word(0), counts.word(OVERHEAD / 2));
         let count = (words.len() / WORD) as u64;
         written.checked_sub(read).filter(|waiting| *waiting <= count)?;

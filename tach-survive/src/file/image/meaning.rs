@@ -21,7 +21,7 @@ impl<'a> Image<'a> {
         let length = usize::try_from(entry >> u32::BITS).ok()?.checked_sub(1)?;
         let at = usize::try_from(entry & u64::from(u32::MAX)).ok()?;
         let end = at.checked_add(length).filter(|end| *end <= HEAP)?;
-        // Count the text before it is validated: an invalid text takes as long.
+        // Count the text before it is validated, since an invalid text takes as long to validate.
         let left = self.lookups.get().checked_sub(length);
         self.lookups.set(left.unwrap_or(0));
         left?;
@@ -68,8 +68,8 @@ impl<'a> Image<'a> {
         Some(Callsite { target, name, file, module, line })
     }
 
-    /// Converts by the last line that begins before, or else by the oldest line. The next line may
-    /// have taken the place of the oldest in part.
+    /// Converts by the last line that begins before `ticks`, or else by the oldest line that is
+    /// surely whole: the process may have died while it overwrote the line before that one.
     pub(crate) fn time(&self, ticks: u64) -> UnixTime {
         let count = self.word(head::LINES);
         let oldest = count.saturating_sub(line::COUNT as u64 - 1);
