@@ -4,7 +4,8 @@
 #[derive(Default)]
 pub struct Buffers {
     unused: Vec<Vec<u8>>,
-    /// How many buffers nobody needed since the last call of [`Buffers::trim`].
+    /// The fewest unused buffers since the last call of [`Buffers::trim`]: that many were never
+    /// needed.
     fewest: usize,
 }
 
@@ -23,7 +24,8 @@ impl Buffers {
         }
     }
 
-    /// Frees all buffers but one that nobody needed since the last call.
+    /// Frees the buffers that nobody needed since the last call, except for one, if no other is
+    /// left.
     pub fn trim(&mut self) {
         let surplus = self.fewest.min(self.unused.len().saturating_sub(1));
         self.unused.truncate(self.unused.len() - surplus);

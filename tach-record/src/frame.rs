@@ -65,8 +65,9 @@ pub use self::write::{Buffer, Scratch, Writer, reference};
 /// Whether the process has no tables of [numbers]. Decided by its first pipeline.
 static ARE_COPIED: OnceLock<bool> = OnceLock::new();
 
-/// Has all records contain their texts, so that no address is kept: what is unloaded may have been
-/// there. Returns `false` if records have numbers already.
+/// Makes all records contain their texts instead of numbers. For a program with plugins: a static
+/// text is gone when its library is unloaded, so its address must not be kept. Returns `false` if
+/// records have numbers already.
 pub fn copy_texts() -> bool {
     *ARE_COPIED.get_or_init(|| true)
 }
@@ -106,7 +107,8 @@ pub const SITE: u32 = 16;
 const FOREIGN: u32 = 32;
 /// The span is not sampled. Only its duration is collected.
 pub const UNSAMPLED: u32 = 64;
-/// Fields of spans without a name, which are no spans to a reader, are among those that follow.
+/// Fields of spans without a name are among those that follow. To a reader they are the event's
+/// own.
 const NAMELESS: u32 = 1 << 25;
 /// The target's number is that of a callsite.
 pub const CALLSITE: u32 = 1 << 24;
@@ -125,8 +127,8 @@ const NO_KEY: u32 = u32::MAX;
 /// The bits of a field's tag, below the length of its text.
 pub const TAG_BITS: u32 = 5;
 
-/// A unit of the age of a trace, as a power of two of ticks or nanoseconds: a microsecond at most
-/// with most counters. An age has 32 bits.
+/// Ages of traces are stored in 32 bits, so in units of this power of two of ticks or nanoseconds:
+/// a microsecond at most with most counters, and an hour in all.
 pub const AGE_SHIFT: u32 = 10;
 
 /// The key of a span's `tracestate`.

@@ -80,7 +80,7 @@ pub enum Fault<'a> {
     NotRecovered(&'a OsStr, &'a io::Error),
 }
 
-/// Is called with each fault.
+/// The function that is called with each fault.
 pub type OnFault = dyn Fn(&Fault<'_>) + Send;
 
 /// Something that a keeper passes on.
@@ -92,13 +92,13 @@ pub enum Piece {
     Record(Vec<u8>, UnixTime),
     /// Events that a sink may have already.
     Batch {
-        /// A record that says so.
+        /// The record that says how many of them may come twice.
         report: Vec<u8>,
         /// The number of the sink.
         sink: usize,
         /// The events in the format of the sink.
         bytes: Vec<u8>,
-        /// Where each of them ends.
+        /// Where each event ends.
         ends: Vec<usize>,
     },
 }

@@ -79,7 +79,7 @@ pub struct QueueId(pub usize);
 pub struct Queued {
     /// How many events are in the queues.
     pub waiting: u64,
-    /// Records that were dropped, and that the back end does not know of yet.
+    /// Records that were dropped, and that the back end has not counted yet.
     pub dropped: u64,
 }
 
@@ -89,7 +89,7 @@ struct Reader {
     consumer: Option<Consumer>,
     /// Whether the back end reads the queue in each round.
     is_awake: bool,
-    /// The memory for a record that is dropped after it was queued.
+    /// The memory into which an old record is read before it is dropped.
     record: Vec<u8>,
     /// What was moved out of rings in a file.
     taken: VecDeque<Taken>,
@@ -293,7 +293,8 @@ impl Sender {
         is_kept
     }
 
-    /// Marks the end of the queue. Call when the thread ends.
+    /// Marks the end of the queue, which the back end finds after the last record. Call when the
+    /// thread ends.
     fn end(self) {
         let Self { producer: done, queue, .. } = self;
         queue.links.change(|links| {
@@ -400,7 +401,7 @@ impl Queue {
         self.thread_number
     }
 
-    /// Returns what tells the queue from others.
+    /// Returns a value that identifies the queue.
     pub fn id(&self) -> QueueId {
         QueueId(ptr::from_ref(self).addr())
     }
@@ -487,7 +488,7 @@ impl Queue {
 }
 
 impl Taken {
-    /// Returns whether the bytes are in a file that is of use.
+    /// Returns whether the rings are in a file that is neither deleted nor cut.
     pub fn is_in_file(&self) -> bool {
         self.held.as_ref().is_some_and(Held::is_in_file)
     }

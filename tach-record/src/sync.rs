@@ -1,4 +1,4 @@
-//! Locks whose poison is ignored, numbers that are read without them, flags and naps.
+//! Locks that ignore poison, lengths that are read without a lock, flags and naps.
 
 mod lock;
 mod mirrored;

@@ -10,8 +10,9 @@ use std::sync::OnceLock;
 
 use crate::sync::Nap;
 
-/// A request's number consists of two counts. The bits from this one on count requests because the
-/// process ends. The bits below count all other requests.
+/// A request's number consists of two counts: the bits from this one on count requests that were
+/// made because the process ends, and the bits below count all other requests. So one atomic
+/// addition makes a request, and the back end sees of which kind it was.
 const ENDS_SHIFT: u32 = 36;
 /// What a request adds because the process ends.
 const AN_END: u64 = 1 << ENDS_SHIFT;
@@ -61,7 +62,8 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        // A handler may still ring. Then the next channel's back end flushes once more.
+        // A handler that found this bell before may still ring it. Then the next channel's back end
+        // flushes once more, which does no harm.
         for number in [&self.0.requested, &self.0.done, &self.0.rung] {
             // ORDERING: Relaxed: the store below publishes it.
             number.store(0, Ordering::Relaxed);
@@ -130,13 +132,13 @@ impl Bell {
         self.done.store(number, Ordering::Relaxed);
     }
 
-    /// Notes that a caller begins to wait because the process ends.
+    /// Call before a caller waits because the process ends.
     pub fn begin_end(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.ends.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that such a caller no longer waits.
+    /// Call when such a caller no longer waits.
     pub fn finish_end(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.ends.fetch_sub(1, Ordering::Relaxed);

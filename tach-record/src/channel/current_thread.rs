@@ -13,8 +13,8 @@ use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 
 thread_local! {
-    /// What each call uses. Without a destructor, so that no call has to ask whether it has run:
-    /// that of `ENDING` empties the places.
+    /// What each call uses. It has no destructor, because a call would then have to check whether
+    /// the destructor has run. [`ENDING`] frees the memory in its place.
     static AT_HAND: AtHand = const {
         AtHand {
             scratch: Place(Cell::new(ManuallyDrop::new(None))),
@@ -42,9 +42,10 @@ struct AtHand {
     is_silent: Cell<bool>,
 }
 
-/// A place for a buffer that is taken while it is used. A signal handler may log between the load
-/// and the store of a call, and puts back what it took then: the buffer has one owner. If the place
-/// was empty, what the handler puts there is lost.
+/// A place for a buffer, which is empty while a call uses the buffer. If a signal handler logs
+/// between the load and the store of a call, it has put the buffer back before the call continues,
+/// so the buffer has one owner at any time. A buffer that a handler puts into an empty place is
+/// lost: the call puts its own there.
 struct Place(Cell<ManuallyDrop<Option<Box<Scratch>>>>);
 
 impl Place {
@@ -54,8 +55,8 @@ impl Place {
     }
 }
 
-/// Something that is marked before it is read and until it is written, so that a signal handler
-/// finds either the mark or the whole.
+/// A value behind a mark, which is set before the value is read and removed after it is written. So
+/// a signal handler finds the mark, or a whole value.
 struct Marked<T>(RefCell<ManuallyDrop<T>>);
 
 impl<T> Marked<T> {
@@ -63,7 +64,7 @@ impl<T> Marked<T> {
         Self(RefCell::new(ManuallyDrop::new(value)))
     }
 
-    /// Returns `None` while it is in use.
+    /// Sets the mark. Returns `None` if it is set.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn use_it(&self) -> Option<InUse<'_, T>> {
@@ -74,7 +75,7 @@ impl<T> Marked<T> {
     }
 }
 
-/// Marks until it is dropped, also if the call unwinds.
+/// The mark, until this is dropped, also if the call unwinds.
 struct InUse<'a, T>(RefMut<'a, ManuallyDrop<T>>);
 
 impl<T> Deref for InUse<'_, T> {
@@ -137,7 +138,7 @@ struct Lent {
 }
 
 impl Lent {
-    /// Ends the queue, of this process or of the one that it was forked from.
+    /// Ends the queue. In a forked child it is the parent's, and stays as it is.
     fn end(self) {
         NUMBER.set((0, 0));
         if let Some(owner) = self.owner.upgrade() {
@@ -198,8 +199,8 @@ fn push_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
     push(channel, scratch)
 }
 
-/// Calls `f` with the thread's queue in this channel. Returns `None` if the queue is in use or
-/// can't be had.
+/// Calls `f` with the thread's queue in this channel. Returns `None` if the queue is in use, as in
+/// a signal handler, or if the thread can have none, as at its end.
 #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
 pub(super) fn with_queue<R>(channel: &Arc<Channel>, f: impl FnOnce(&mut Sender) -> R) -> Option<R> {
@@ -215,8 +216,8 @@ pub(super) fn with_queue<R>(channel: &Arc<Channel>, f: impl FnOnce(&mut Sender) 
     done.ok().flatten()
 }
 
-/// Exchanges the queue at hand for that in this channel. Creates the queue unless the process is
-/// forked or the thread is ending.
+/// Puts the thread's queue in this channel in place of the one at hand. Creates the queue, unless
+/// the process is forked or the thread is ending.
 #[cold]
 fn another_queue<'a>(
     channel: &Arc<Channel>,
@@ -234,14 +235,14 @@ fn another_queue<'a>(
     }
     let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
     others.extend(at_hand.replace(Lent { address, sender, owner }));
-    // Another channel may get the address of one that is freed here.
+    // A later channel may get the address of one that is freed here.
     NUMBER.set((0, 0));
     others.retain(|lent| lent.owner.strong_count() > 0);
     at_hand.as_mut()
 }
 
-/// Adds a record of a thread whose queue is in use or can't be had, unless the thread's records are
-/// dropped.
+/// Adds a record to the common queue, because the thread's own is in use or the thread can have
+/// none. Drops it if the thread is [silent](silently).
 #[cold]
 fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
     if AT_HAND.try_with(|at_hand| at_hand.is_silent.get()) == Ok(true) {
@@ -303,7 +304,7 @@ pub fn take_scratch() -> Box<Scratch> {
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[cold]
 fn another_scratch() -> Box<Scratch> {
-    // A thread that is ending would not free what it keeps.
+    // Don't use the spare buffer of a thread that is ending: it would not be freed.
     match ENDING.try_with(|_| AT_HAND.with(|at_hand| at_hand.nested.use_it()?.take())) {
         Ok(spare) => spare.unwrap_or_else(|| Box::new(Scratch::new())),
         Err(_) => Box::new(Scratch::for_one_record()),

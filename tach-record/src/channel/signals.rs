@@ -1,4 +1,4 @@
-//! What the calls and the threads of the back end say to each other, beside the records.
+//! What the calls and the threads of the back end tell each other, beside the records.
 
 use super::bell::Taken;
 use super::wake::Waker;
@@ -17,7 +17,7 @@ pub struct Signals {
     pub dropped: Losses,
     /// The spans whose start no queue took.
     pub dropped_spans: Count,
-    /// Whether the back end has ended: nobody makes room in a queue.
+    /// Whether the back end has ended. Then no call waits for room, since nobody makes any.
     pub has_ended: Switch,
 }
 

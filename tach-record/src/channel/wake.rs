@@ -13,8 +13,8 @@ use self::pace::{Pace, Rest};
 use super::bell::Bell;
 
 thread_local! {
-    /// The address of this thread's waker. The address has no destructor, so unlike
-    /// `thread::current` it can be read until the very end of the thread.
+    /// The address of this thread's waker. An address, because unlike `thread::current` it has no
+    /// destructor and can be read until the very end of the thread.
     static WOKEN_BY: Cell<usize> = const { Cell::new(0) };
 }
 

@@ -85,10 +85,10 @@ impl Numbered for &'static str {
 pub struct Numbers<T> {
     /// The entry of each number. Some are empty.
     pub entries: Box<[Entry<T>]>,
-    /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
-    /// that holds it may not exist.
+    /// Held while an entry is taken. No thread waits for this lock: in a forked child, the thread
+    /// that held it does not exist.
     taking: Mutex<()>,
-    /// What keeps the values for readers in another process.
+    /// The function that stores the values for readers in other processes, once there is a reader.
     pub keep: OnceLock<Keep<T>>,
     /// Set after `keep`, and before the first reader asks which values are known.
     pub is_kept: Notice,
@@ -103,8 +103,8 @@ pub struct Entry<T> {
     pub is_known: Notice,
 }
 
-/// Keeps a value, before a record has its number. Then sets the value's `is_known`, before
-/// another reader asks.
+/// Stores a value for readers in other processes, before any record has its number. Then sets the
+/// value's `is_known`, before another reader asks.
 pub type Keep<T> = fn(u32, T, &Notice) -> Result<(), Unnumbered>;
 
 /// Why a value has no number.
@@ -159,11 +159,12 @@ impl<T: Numbered> Numbers<T> {
         Err(Unnumbered::Full)
     }
 
-    /// Notes that a thread will know a number.
+    /// Call before a thread uses a number: if the values are stored for readers in other processes,
+    /// stores this one too.
     fn known(&self, number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
         if !self.is_kept.is_set() {
-            // Set the notice before looking again: then either the first reader finds this value,
-            // or this thread finds the reader.
+            // Set the notice before looking for a reader again: then either the reader finds this
+            // value, or this thread finds the reader.
             is_known.set();
             if !self.is_kept.is_set() {
                 return Ok(());

@@ -39,12 +39,12 @@ impl Action {
         Ok(Self(unsafe { action.assume_init() }))
     }
 
-    /// Returns whether the kernel acts by itself.
+    /// Returns whether the action is the default one.
     pub fn is_default(&self) -> bool {
         self.0.sa_sigaction == libc::SIG_DFL
     }
 
-    /// Returns whether nothing happens.
+    /// Returns whether the signal is ignored.
     pub fn is_ignored(&self) -> bool {
         self.0.sa_sigaction == libc::SIG_IGN
     }

@@ -18,9 +18,11 @@ struct Unreported {
     records: Option<Dropped>,
     spans: u64,
     is_incomplete: bool,
-    /// Records in place of those that were dropped of spans.
+    /// The records that replace dropped records of spans: short ones as they were, and counts of
+    /// the others.
     remains: Vec<u8>,
-    /// Where the last record of `remains` begins, if it has counts.
+    /// Where the last record of `remains` begins, if it is a count. The next drop of the same span
+    /// adds to it.
     last_lost: Option<usize>,
 }
 
@@ -31,7 +33,7 @@ pub struct Loss {
     pub records: Dropped,
     /// How many of the records are starts of spans, or spans that have ended. These spans are lost.
     pub spans: u64,
-    /// Whether more was dropped of spans than the remains say.
+    /// Whether records of spans were dropped that `remains` has no room to count.
     pub is_incomplete: bool,
 }
 

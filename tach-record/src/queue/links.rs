@@ -23,7 +23,7 @@ impl Links {
         self.0.length()
     }
 
-    /// Calls `change` with the links under a lock, so that all changes become visible together.
+    /// Calls `change` with the links under a lock, so that the reader sees all its changes or none.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut VecDeque<Link>) -> R) -> R {
         self.0.change(change)
     }

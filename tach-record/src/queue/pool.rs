@@ -88,7 +88,7 @@ impl Pool {
     /// has room again.
     pub(super) fn has_ring(&self) -> bool {
         let Some(file) = &self.file else { return true };
-        // Those in a file before are of no use.
+        // The unused rings of a file that was replaced are of no use.
         self.small.unused.lock().rings.iter().any(|ends| ends.producer.is_in_file())
             || file.has_ring(self.small.bytes + OVERHEAD)
     }

@@ -21,7 +21,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// The bytes of a word. All lengths are multiples of it.
 pub(super) const WORD: usize = size_of::<u64>();
 
-/// The words of a record's head, which are set without a loop.
+/// The words of a record's head. We copy them one by one without a loop, because many records have
+/// no more.
 const HEAD: usize = 3;
 
 /// The number of words before the words of the ring. They hold the two counts.
@@ -31,7 +32,7 @@ pub const OVERHEAD: usize = COUNTS * WORD;
 
 /// The memory that both ends share.
 struct Ring {
-    /// Before the words, so that it is dropped before they are unmapped.
+    /// Before the words in this struct, so that the part is returned before its memory is unmapped.
     part: Option<Box<dyn Part>>,
     words: Words,
 }
@@ -150,9 +151,9 @@ impl Producer {
         self.ring.is_in_file()
     }
 
-    /// Returns whether the ring is in a file that is of no use any more. Whoever cut it has reset
-    /// its counts, so that neither end may wait for the other one. Not every file system shows that
-    /// a file was cut, so impossible counts do too.
+    /// Returns whether somebody has deleted or cut the ring's file. Whoever cut it has reset its
+    /// counts, so neither end may wait for the other. Not every file system shows that a file was
+    /// cut, so impossible counts mean it too.
     pub(super) fn is_lost(&self) -> bool {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
         let is_of_no_use = self.ring.part.is_some() && !self.ring.is_in_file();
@@ -267,7 +268,7 @@ impl Consumer {
         self.holds && self.ring.read().get() != self.read
     }
 
-    /// Returns what frees the words that were read.
+    /// Returns a value that frees the words which were read.
     pub(super) fn held(&self) -> Option<Held> {
         let held = || Held { ring: Arc::clone(&self.ring), end: self.read };
         self.holds.then(held)

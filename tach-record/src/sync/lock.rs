@@ -5,8 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A mutex without poison.
 ///
-/// No code of the user's runs while one is held, so a panic meanwhile is a defect of this crate.
-/// The log goes on after it: a value is whole after each statement that changes it.
+/// No code of the user runs while a lock is held, so only a defect of this crate panics there. We
+/// continue to log after it: each statement leaves the value whole.
 #[derive(Debug, Default)]
 pub struct Lock<T>(Mutex<T>);
 

@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 
 use super::lock::Lock;
 
-/// How much a value holds.
+/// A value with a length.
 pub trait Length {
     /// Returns how many entries there are.
     fn length(&self) -> usize;
@@ -26,7 +26,8 @@ impl<T> Length for VecDeque<T> {
     }
 }
 
-/// A lock with a copy of its value's length, so that only who finds something there takes the lock.
+/// A lock with a copy of its value's length, so that a reader takes the lock only if it finds
+/// something there.
 #[derive(Default)]
 pub struct Mirrored<T> {
     value: Lock<T>,
@@ -42,7 +43,8 @@ impl<T: Length> Mirrored<T> {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Changes the value. What `change` returns is dropped after the lock is released.
+    /// Changes the value. The result of `change` is dropped after the lock is released, because a
+    /// destructor may be slow, or the user's code.
     pub fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let mut value = self.value.lock();
         let result = change(&mut value);

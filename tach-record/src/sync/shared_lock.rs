@@ -8,8 +8,8 @@ thread_local! {
     static IS_HELD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A signal handler or an allocator may log while the thread that it interrupts holds the lock.
-/// Then it gets the lock at once or not at all.
+/// A signal handler or an allocator may log while its thread holds the lock, and would wait for it
+/// for ever. So a thread that holds such a lock gets another one at once or not at all.
 #[derive(Debug, Default)]
 pub struct SharedLock<T>(RwLock<T>);
 

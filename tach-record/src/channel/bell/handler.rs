@@ -15,7 +15,7 @@ impl Bell {
             && self.at_abort.load(Ordering::Relaxed)
     }
 
-    /// Has [`flush_in_handler`] ring the bell.
+    /// Makes [`flush_in_handler`] ring the bell.
     pub fn ring_at_abort(&self) {
         // ORDERING: Relaxed: the flag publishes nothing.
         self.at_abort.store(true, Ordering::Relaxed);
@@ -45,7 +45,7 @@ fn living() -> impl Iterator<Item = &'static Bell> {
 /// interrupts itself, it does nothing.
 pub fn flush_in_handler(mut nap: impl FnMut() -> bool) {
     thread_local! {
-        /// It has no destructor, so it needs no memory and lives until the end of the thread.
+        /// No destructor, so that the value needs no memory, and lives until the end of the thread.
         static IS_ENTERED: Cell<bool> = const { Cell::new(false) };
     }
     if IS_ENTERED.replace(true) {
@@ -63,7 +63,7 @@ mod tests {
     use super::super::{Taken, is_end_between};
     use super::*;
 
-    /// A handler rings all bells.
+    /// Tests of this lock run alone, because a handler rings all bells.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     /// The thread that aborts may hold any lock, also one of the allocator.

@@ -26,7 +26,7 @@ pub struct Fields<'a> {
     pub(in crate::frame) flags: u32,
     /// The patterns of the keys whose values are hidden.
     pub(in crate::frame) redacted: &'a [String],
-    /// Whether only the fields before the first span's name count, since they are those of a span.
+    /// Whether only the fields up to the next span's name count: they are the fields of one span.
     is_one_span: bool,
     /// Whether the current field's text was printed by the value.
     is_printed: Cell<bool>,

@@ -8,8 +8,8 @@ use crate::ids::SpanContext;
 /// The bytes of a record that counts what a span lacks: a head, ids and [`Lost`].
 pub(crate) const LOST_BYTES: usize = LOST_AT + 2 * WORD;
 const LOST_AT: usize = HEAD + 3 * WORD;
-/// The longest record of a span that is kept when the queue is full: some words of fields. The room
-/// for what remains is for the ends and the counts of other spans too.
+/// The longest record of a span that is kept although the queue is full: one with a few words of
+/// fields. Longer ones would leave too little room for the counts of other spans.
 const SHORT: usize = 256;
 
 /// What remains of a dropped record.
@@ -17,9 +17,9 @@ const SHORT: usize = 256;
 pub enum Remains {
     /// The record belongs to no span.
     Nothing,
-    /// The record is a long one of a span, so the span is lost.
+    /// The record is a whole span, and too long to be kept: the span is lost.
     NoSpan,
-    /// The record is of a span, and short enough to be kept as it is.
+    /// The record is a whole span, and short enough to be kept as it is.
     Span,
     /// The record is the new parent of a span, or the decision that it is not sampled. It is short
     /// enough to be kept as it is.

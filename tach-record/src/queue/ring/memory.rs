@@ -24,7 +24,7 @@ pub(super) struct Memory {
     _owner: Owner,
 }
 
-/// What keeps the memory.
+/// The owner of the memory.
 #[expect(dead_code, reason = "dropped with the memory")]
 enum Owner {
     /// A separate mapping, whose memory returns to the system when the ring is freed. An allocator
