@@ -43,15 +43,15 @@ use crate::stats::Dropped;
 /// If a round finds at least this many bytes, more records are probably on their way. The next
 /// round then begins without a pause.
 const BUSY: usize = 64 * 1024;
-/// For how long records over the rate limit are gathered, unless a flush comes. Also how long the
-/// back end stays parked while something waits that no call announces.
+/// How long records over the rate limit are gathered for one report, unless a flush comes. Also the
+/// longest park while something waits that no call announces.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// The timeout of a park that only a call should end. `Duration::MAX` is not used, since some
 /// platforms can't add it to a time.
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The likely cause is the user's clock: panics of all other code of the user are caught where the
-/// code is called.
+/// The cause given for a panic in a round. It is likely the user's clock: panics of all other code
+/// of the user are caught where the code is called.
 const PANICKED: &str = "can't write: the pipeline's thread panicked, as a clock may do";
 
 pub(crate) struct BackEnd {
@@ -64,7 +64,7 @@ pub(crate) struct BackEnd {
     /// `None` if the records don't outlive the process.
     keeper: Option<Box<dyn Keeper>>,
     interval: Duration,
-    /// When records may last have been read from a file that somebody has cut.
+    /// When records were last read from a file that somebody may have cut meanwhile.
     cut: Option<Instant>,
     /// How many events were taken out of the queues and not passed to the sinks yet.
     in_hand: u64,
@@ -246,7 +246,7 @@ impl BackEnd {
         self.spans.begin_round();
         if self.keeper.as_mut().is_some_and(|keeper| !keeper.is_whole()) {
             self.drop_all(start);
-            // Drop what was logged until now, too: it may have been torn when the file was cut.
+            // Drop also what was logged until now: it may have been torn when the file was cut.
             self.inboxes.fill(&channel.queues, true);
             self.drop_all(start);
         }
@@ -290,7 +290,7 @@ impl BackEnd {
         self.report_torn(count, now);
     }
 
-    /// Says how many records were dropped that may be torn.
+    /// Reports how many records were dropped because they may be torn.
     fn report_torn(&mut self, count: u64, now: UnixTime) {
         if count == 0 {
             return;
@@ -312,7 +312,8 @@ impl BackEnd {
         Some(f(&mut **keeper.as_mut()?, &mut Kept { shared, inboxes, selection, sinks }))
     }
 
-    /// Has the sinks write by `write`. Then makes the records count that they have written.
+    /// Calls `write`, by which the sinks write. Then the records that they have written count as
+    /// written for the file.
     fn write(&mut self, write: impl FnOnce(&mut Sinks)) {
         self.keep(|keeper, kept| keeper.prepare(kept));
         write(&mut self.sinks);

@@ -47,14 +47,15 @@ impl Spans {
         Self { shared, traces, threads: Threads::default(), recorder, sent }
     }
 
-    /// Takes the threads of new queues. `all` are the queues of threads that have not ended.
+    /// Stores the threads of new queues. `all` are the queues of threads that have not ended.
     pub(super) fn add_threads(&mut self, new: &[Arc<Queue>], all: &[Arc<Queue>]) {
         if !new.is_empty() {
             self.threads.add(new, all);
         }
     }
 
-    /// Returns the part with the thread of a record that has the number of a callsite.
+    /// Returns the thread of a record whose callsite has a number: such a record does not contain
+    /// its thread.
     #[inline]
     pub(super) fn thread<'a>(&'a self, record: &[u8], queue: &'a Queue) -> &'a [u8] {
         self.threads.of(record, queue)
@@ -148,7 +149,8 @@ impl Spans {
         is_dumping
     }
 
-    /// Makes the records of the spans whole that were open. Call after their threads are known.
+    /// Adds the callsites and the threads to the records of the spans that were open. Call after
+    /// their threads are known.
     pub(super) fn complete(&mut self, whole: &mut Whole) {
         let Self { traces, threads, .. } = self;
         for (record, _) in traces.spans.seen.values_mut() {
@@ -174,8 +176,8 @@ impl Spans {
         }
     }
 
-    /// Begins to look for spans whose records were dropped, and marks as incomplete all spans that
-    /// began before. Call after more was dropped of spans than their remains say.
+    /// Begins to look for spans whose records were dropped, and marks every span that began before
+    /// as incomplete. Call if records were dropped that no span counts.
     pub(super) fn suspect_loss(&mut self) {
         self.traces.suspect_loss(self.shared.now());
     }

@@ -23,8 +23,8 @@ use crate::queue::{Loss, Queue, Taken, barrier};
 
 /// How often memory that was not needed in the meantime is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);
-/// After so many times nothing is left to free: the first time finds what was needed before it, and
-/// the second what was not needed since.
+/// How often memory is freed before nothing is left to free: the first time finds what was needed
+/// before it, and the second what was not needed since.
 const TRIMS: u32 = 3;
 
 /// After this many rounds without bytes, the queue falls asleep: the next record of its thread
@@ -37,18 +37,18 @@ const SETTLED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inboxes {
     awake: Vec<Inbox>,
-    /// The queue of callers that can't wake it. Read in each round.
+    /// The queue of callers that can't wake the back end, so it is read in each round.
     common: Option<Arc<Queue>>,
     /// The queues of all living threads. Queues of ended threads are removed before they outnumber
     /// the others.
     all: Vec<Arc<Queue>>,
-    /// How many queues in `all` came in the rounds before.
+    /// How many queues in `all` are older than this round.
     before_round: usize,
     /// How many queues in `all` belong to ended threads and are empty.
     over: usize,
     changes: Changes,
-    /// The records of the round, and those of the round before. All inboxes share them: an
-    /// allocator would keep the memory of many blocks for later.
+    /// The bytes of the round, and of the round before. All inboxes share the two blocks, because
+    /// an allocator would keep many small ones.
     bytes: Vec<u8>,
     before: Vec<u8>,
     /// The next record of each inbox that contains records to pass on in this round.
@@ -180,9 +180,9 @@ impl Inboxes {
         self.awake.iter_mut().for_each(Inbox::free);
     }
 
-    /// Stops reading queues that were empty for a while, and forgets queues whose threads have
-    /// ended. Once a second frees memory that was not needed in the meantime. Returns whether this
-    /// call freed memory.
+    /// Puts queues to sleep that were empty for a while, and forgets queues whose threads have
+    /// ended. Once a second, frees memory that was not needed meanwhile. Returns whether this call
+    /// did.
     pub(crate) fn settle(&mut self, queues: &Queues) -> bool {
         let Self { awake, over, bytes, start, .. } = self;
         awake.retain_mut(|inbox| {
@@ -276,12 +276,12 @@ pub(crate) struct Inbox {
     done: usize,
     /// The end of the records that were there when the round began.
     waited: usize,
-    /// What is still in a file, if the queue's rings are: the bytes that were not passed on, and
-    /// before them those that were passed on and are not free yet.
+    /// The bytes of this queue that are still in a file: first those that were passed on and are
+    /// not free yet, and then the others.
     held: VecDeque<Taken>,
     /// How many bytes were ever passed on before the round, and removed from `held`.
     removed: (u64, u64),
-    /// How many of the first bytes in `held` are free after the next commit.
+    /// How many bytes at the front of `held` are freed at the next commit.
     committing: usize,
     /// How many rounds have passed since the queue last contained bytes.
     quiet: u32,
@@ -362,8 +362,8 @@ impl Inbox {
             let (of_bytes, of_held) = self.removed;
             let passed_on = of_bytes + (self.done - self.start) as u64;
             self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
-            // Put the queue to sleep: the thread's next record then makes it look for a place in
-            // the file again.
+            // Put the queue to sleep, so that the thread's next record looks for a place in the
+            // file again.
             let _is_new = !self.held.iter().all(Taken::is_in_file) && self.fall_asleep();
         }
     }
@@ -390,8 +390,8 @@ impl Inbox {
         is_new
     }
 
-    /// Marks the queue as one that rounds no longer read. Returns whether the queue's thread has
-    /// ended and all of its records were taken.
+    /// Puts the queue to sleep. Returns whether the queue's thread has ended and all of its records
+    /// were taken.
     pub(crate) fn leave(&self) -> bool {
         self.queue.set_awake(false);
         self.is_over

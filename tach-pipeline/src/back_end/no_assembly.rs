@@ -11,7 +11,7 @@ use crate::frame::{Frame, Wanted};
 use crate::queue::Queue;
 use crate::sink::all::Sinks;
 
-/// Makes records whole that have the number of a callsite: none has.
+/// Adds nothing: only records of tracing have callsites with numbers.
 pub(super) struct Whole;
 
 impl Whole {

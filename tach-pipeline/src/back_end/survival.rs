@@ -1,4 +1,4 @@
-//! The back end as the keeper of its records sees it.
+//! The back end as seen by the keeper of its records.
 
 use tach_core::UnixTime;
 use tach_record::keep::{Piece, Receiver, Waiting};

@@ -50,7 +50,7 @@ pub(crate) struct Sinks {
     by_level: ByLevel<u64>,
     /// Records that the queues dropped and that were not reported yet.
     unreported: Unreported,
-    /// How many of these are starts of spans.
+    /// How many of these are spans.
     dropped_spans: u64,
     /// How many records were ever reported as dropped by the queues, or over the rate limit.
     pub(crate) reported_drops: u64,
@@ -140,8 +140,8 @@ impl Sinks {
         filters.new_takers(&self.takers).is_some()
     }
 
-    /// Puts the filters in force that the program has set for sinks at run time. Call after the
-    /// queues were read: then a record that was logged after its filter was set meets that filter.
+    /// Applies the filters that the program has set for sinks at run time. Call after the queues
+    /// were read, so that a record which was logged after its filter was set meets that filter.
     pub(crate) fn begin_round(&mut self, filters: &Filters) {
         if let Some(takers) = filters.new_takers(&self.takers) {
             self.takers = takers;
@@ -175,8 +175,8 @@ impl Sinks {
         self.pass_on_if_full();
     }
 
-    /// Passes the events on if a sink has many. If they are to outlive the process, they wait for
-    /// a [write](Self::is_full).
+    /// Passes the events on if a sink has many. Events that are to outlive the process wait for a
+    /// [write](Self::is_full) instead, which is noted in the file.
     fn pass_on_if_full(&mut self) {
         if self.notes.is_none() && !self.threads.is_empty() && self.is_full() {
             self.pass_on();
@@ -195,7 +195,7 @@ impl Sinks {
             || self.streams.iter().any(|stream| stream.unreported() > 0)
     }
 
-    /// Returns whether events that are to outlive the process are enough for a write.
+    /// Returns whether enough events that are to outlive the process wait for a write.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.streams.iter().any(|stream| stream.batch.len() >= BATCH)

@@ -7,7 +7,7 @@ use super::AnyFormat;
 use crate::frame::Wanted;
 use crate::stats::Items;
 
-/// Either events, spans, or durations.
+/// The content of one lane: events, spans, traces or durations.
 pub(super) trait Content: Send {
     fn items(&self) -> Items;
 

@@ -25,7 +25,7 @@ pub(super) struct Formatter {
     pub(super) most_line: usize,
 }
 
-/// A line that must be shorter may lack so many bytes more.
+/// The search for the longest cut ends when at most this many bytes are left to gain.
 const LEAST: usize = 64;
 
 impl Formatter {
@@ -59,9 +59,9 @@ impl Formatter {
         Ok(())
     }
 
-    /// Adds a record in place of the last event, which has more bytes than the receiver takes. So
-    /// the receiver cuts nothing, and takes no part of a text for the next message. How long the
-    /// line of a cut gets is found by trying, since a format may make six bytes of one.
+    /// Replaces the last event by a shorter one, because it has more bytes than the receiver takes:
+    /// the receiver would cut it, or take the rest for another message. We find the length by
+    /// trying, since a format may turn one byte into six.
     #[cold]
     fn write_shorter(&self, record: &Frame<'_>, time: UnixTime, to: &mut Batch) -> io::Result<()> {
         let (mut fits, mut most) = (0, self.longest_cut());
@@ -86,8 +86,8 @@ impl Formatter {
         Ok(())
     }
 
-    /// Returns the bytes to which a record is cut at least. A message has half of them, and may
-    /// fill a line.
+    /// Returns the largest cut of a record. It lets a message fill a line, since a message gets
+    /// half of the bytes.
     fn longest_cut(&self) -> usize {
         self.most.min(self.most_line.saturating_mul(2))
     }

@@ -1,4 +1,4 @@
-//! How long events wait for further events, for receivers to which each write is costly.
+//! Decides how long events wait for further events, because each write to some receivers is costly.
 
 use core::time::Duration;
 use std::time::Instant;

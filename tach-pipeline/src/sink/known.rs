@@ -13,8 +13,8 @@ pub(crate) struct Known {
     pub(crate) name: String,
     /// The name of the receiver, which the sink's own name may replace.
     pub(crate) receiver: String,
-    /// A number of all that a file says about the sink, except its filter. `None` if the program
-    /// has added the sink.
+    /// A hash of everything that the configuration file says about the sink, except for its filter.
+    /// `None` if the program has added the sink.
     pub(crate) written: Option<u64>,
     /// The sink's key, if the sink is from a configuration file.
     pub(crate) place: Option<String>,

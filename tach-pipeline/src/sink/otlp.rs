@@ -18,7 +18,7 @@ use crate::sync::Lock;
 
 const SIGNALS: [Signal; 3] = [Signal::Logs, Signal::Traces, Signal::Metrics];
 
-/// Room for the records of some seconds, so that none is lost while a collector restarts.
+/// Room for the records of a few seconds, so that a restart of the collector loses none.
 const BUFFER_BYTES: usize = 16 * 1024 * 1024;
 /// The most bytes of records in a request. While a distant collector answers, records gather for
 /// the next request, so requests should be large. But some proxies refuse bodies over 1 MiB.

@@ -55,7 +55,7 @@ impl adapter::Owner for Owner {
         }
     }
 
-    /// On stderr, it would be noise at a user's terminal, as after `tool | head`.
+    /// Don't report this on stderr: after `tool | head` it would be noise at the user's terminal.
     fn left_unread(&mut self, error: &io::Error) {
         if self.reporter.on_incident.is_some() {
             self.failed(Task::Write, error, 0, Duration::ZERO);
@@ -66,8 +66,8 @@ impl adapter::Owner for Owner {
         let accepted = events.len() as u64 - count;
         self.counts.written.add(accepted);
         if let Some(all) = dropped(events) {
-            // If some events were accepted, nobody knows which. So count the others, without their
-            // levels.
+            // If the receiver accepted some events, nobody knows which. So count the others without
+            // their levels.
             let dropped = if accepted == 0 { all } else { Dropped::new(count, all.from, all.to) };
             self.counts.dropped.add(&dropped);
             dropped.add_to(&mut self.dropped);

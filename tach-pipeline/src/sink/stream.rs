@@ -30,10 +30,10 @@ pub(super) struct Stream {
     is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
     added: u64,
-    /// A pipeline's only sink, to which the back end itself writes: there is no other sink that a
-    /// thread would keep from waiting.
+    /// The pipeline's only sink. The back end writes to it without a thread: no other sink would
+    /// have to wait for it.
     pub(super) here: Option<Here>,
-    /// Otherwise the thread of the sink.
+    /// The thread of one of several sinks.
     pub(super) worker: Option<Worker>,
     pub(super) counts: Arc<SinkCounts>,
     reporter: Reporter,
@@ -44,7 +44,7 @@ pub(super) struct Here {
     pub(super) output: Output,
     /// How many bytes may wait.
     pub(super) buffer_bytes: usize,
-    /// For how long other sinks will wait for it, if some come.
+    /// The stall timeout, for the time when other sinks are added.
     #[allow(dead_code, reason = "it stays alone")]
     pub(super) patience: Patience,
 }
@@ -177,8 +177,8 @@ impl Stream {
         self.reporter.report(&Incident::Dropped { sink, items, count: dropped.count });
     }
 
-    /// Takes the numbers of dropped spans or durations. A sink of spans or durations can't take a
-    /// record of them, so `report` adds it to other streams.
+    /// Takes the counts of dropped spans or durations. Such a sink can't write the record that
+    /// reports them, so `report` adds it to other streams.
     pub(super) fn take_dropped(
         &mut self,
         occasion: Occasion,

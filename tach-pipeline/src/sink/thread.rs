@@ -168,7 +168,7 @@ impl Writing {
                     let failure = lane.output.given_up.take().or(done.err());
                     self.progress.flush.done(lane.index, job.flush, failure);
                 } else if lane.flushed == job.flush {
-                    // Nobody waits for these events, so nobody is told of a failure.
+                    // Report no failure: nobody waits for these events.
                     lane.output.given_up = None;
                 }
             }
@@ -330,7 +330,7 @@ mod tests {
     use crate::sink::worker::{Patience, Worker};
     use crate::stats::{Counts, SinkCounts};
 
-    /// A receiver that has a pause, and takes what is sent nevertheless.
+    /// A receiver that asks for a pause, and accepts what is sent during the pause nevertheless.
     struct Pausing {
         asks: bool,
     }

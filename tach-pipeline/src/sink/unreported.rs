@@ -8,7 +8,7 @@ use crate::stats::Dropped;
 /// The shortest time between two reports, except at the end.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What the back end does while it looks for losses to report.
+/// Why the back end looks for losses to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
     Round,
@@ -49,8 +49,8 @@ impl Unreported {
         self.dropped.map_or(0, |dropped| dropped.count)
     }
 
-    /// Returns the events if they are to be reported now. If the sink does not work, that takes a
-    /// flush or the end. A pause that hides them from a flush only delays their report.
+    /// Returns the events if they are to be reported now. If the sink fails, only a flush or the
+    /// end reports them. If a flush comes during the pause, the report follows after the pause.
     pub(super) fn due(&mut self, occasion: Occasion, works: bool) -> Option<Dropped> {
         let dropped = self.dropped?;
         self.is_asked |= occasion != Occasion::Round;

@@ -108,7 +108,7 @@ impl Worker {
         if self.counts.left() < came { count } else { 0 }
     }
 
-    /// Returns whether the sink has these counts.
+    /// Returns whether this is the lane with these counts.
     pub(super) fn is_of(&self, counts: &Arc<SinkCounts>) -> bool {
         Arc::ptr_eq(&self.counts, counts)
     }
@@ -126,8 +126,8 @@ impl Worker {
         is_failing || self.link.has_room(self.lane, 0)
     }
 
-    /// Returns the present stall timeout, and when to ask again. An only sink has no such timeout,
-    /// as [`Sink::stall_timeout`](crate::Sink::stall_timeout) says.
+    /// Returns the present stall timeout, and when to ask again. A pipeline's only sink has none:
+    /// see [`Sink::stall_timeout`](crate::Sink::stall_timeout).
     fn patience(&self) -> (Duration, Duration) {
         let own = if self.is_alone { Patience::Stalled(Duration::MAX) } else { self.patience };
         own.now(&self.progress)
@@ -219,8 +219,8 @@ impl Worker {
         self.reporter.report(&Incident::Dropped { sink, items, count });
     }
 
-    /// Waits until there is room for the events, and adds them. If the sink fails, or is waited for
-    /// in vain, adds those alone that have a reserve.
+    /// Waits until there is room for the events, and adds them. If the sink fails, or is still full
+    /// after the stall timeout, adds only the events that have a reserve.
     #[cold]
     pub(super) fn offer_and_wait(&mut self, batch: &Batch) {
         let mut progress = self.counts.bytes.get();

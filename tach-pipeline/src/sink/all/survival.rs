@@ -29,15 +29,15 @@ impl Opened {
 }
 
 impl Sinks {
-    /// Replaces `came` by how many events came for each sink, but for those that were dropped at
-    /// once.
+    /// Replaces `came` by the number of events that came for each sink, except for those that were
+    /// dropped at once.
     pub(crate) fn taken(&self, came: &mut Vec<u64>) {
         came.clear();
         came.extend(self.progress.counts.sinks().iter().map(|sink| sink.came()));
     }
 
-    /// Returns how many of the events wait that were the first to come for each sink. What a file
-    /// has of those for a collector does not wait.
+    /// Returns how many of the first `came` events of each sink still wait. Events for a collector
+    /// that are in the file don't count.
     pub(crate) fn waiting_of(&self, came: &[u64]) -> Waiting {
         let mut waiting = Waiting::default();
         for (lane, (sink, came)) in self.progress.counts.sinks().iter().zip(came).enumerate() {
@@ -67,7 +67,7 @@ impl Sinks {
         }
     }
 
-    /// Returns how many events sinks have dropped that the log does not state.
+    /// Returns how many events sinks have dropped that the log does not mention.
     pub(crate) fn unreported(&self) -> u64 {
         self.streams.iter().map(Stream::unreported).sum()
     }
@@ -77,8 +77,8 @@ impl Sinks {
         self.progress.counts.sinks().iter().map(|sink| sink.refused.get()).sum()
     }
 
-    /// Adds events that a process left for a collector, which are sent before all others. `ends`
-    /// says where each of them ends.
+    /// Adds events that a process left for a collector. They are sent before all others. `ends`
+    /// contains the end of each event.
     pub(crate) fn add_events(
         &mut self,
         (lane, bytes, ends): (usize, Vec<u8>, Vec<usize>),

@@ -41,10 +41,10 @@ pub(crate) struct Swap {
     pub(crate) stay: Vec<(Range<usize>, Levels)>,
 }
 
-/// Sinks that write what came for them before they were closed.
+/// Closed sinks that still write the events they received before.
 pub(crate) struct Swapped {
     closing: Vec<Closing>,
-    /// The beginnings of the sinks that wait for one that closes.
+    /// The starts of new sinks that wait until a closed one has written to the same receiver.
     late: Vec<Begin>,
 }
 
@@ -161,7 +161,7 @@ impl Sinks {
         self.streams.iter_mut().filter_map(|stream| stream.worker.as_mut())
     }
 
-    /// Gives the sink to which the back end itself writes a thread.
+    /// Starts a thread for the sink to which the back end has written itself until now.
     fn leave_here(&mut self, idle: Idle) {
         let Some(stream) = self.streams.first_mut() else { return };
         stream.count();
@@ -176,7 +176,7 @@ impl Sinks {
         self.threads.push(thread);
     }
 
-    /// Passes nothing more to a sink.
+    /// Closes a sink: passes it no more events, and flushes it.
     fn close(&mut self, index: usize) -> Option<Closing> {
         let counts = Arc::clone(&self.progress.counts.sinks()[index]);
         let at = self.streams.iter().position(|stream| Arc::ptr_eq(&stream.counts, &counts))?;
@@ -192,7 +192,7 @@ impl Sinks {
         Some(Closing { index, thread, worker, flush })
     }
 
-    /// Reports what is lost, since a sink was closed before it had written everything.
+    /// Reports the events that are lost because a sink was closed before it had written them.
     pub(crate) fn report_closed(&mut self, name: &str, lost: &Dropped) {
         let (now, count) = (lost.to, lost.count);
         let items = Items::RECORDS.as_str();
@@ -203,9 +203,9 @@ impl Sinks {
 }
 
 impl Swapped {
-    /// Waits until the closed sinks have written everything, for `timeout` at most, and then lets
-    /// those begin that wait for them. Returns the names of the sinks that lose events, and how
-    /// many, as of `now`.
+    /// Waits until the closed sinks have written everything, for `timeout` at most, and then starts
+    /// the sinks that wait for them. Returns the names of the sinks that lose events, and how many,
+    /// as of `now`.
     pub(crate) fn finish(self, timeout: Duration, now: UnixTime) -> Vec<(String, Dropped)> {
         let start = Instant::now();
         let left = || timeout.saturating_sub(start.elapsed());

@@ -1,4 +1,4 @@
-//! What writes spans and their durations.
+//! The traits that write spans, traces and durations.
 
 use core::time::Duration;
 
@@ -25,7 +25,7 @@ pub(in crate::sink) trait WriteTraces {
     /// Adds a span. Returns the trace that is complete by then, or an empty text.
     fn add(&self, span: &Span<'_>, levels: &Levels) -> String;
 
-    /// Returns what waits, since no further spans come.
+    /// Returns all waiting spans as traces, because no further spans come.
     fn rest(&self) -> String;
 }
 

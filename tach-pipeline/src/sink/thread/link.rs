@@ -1,4 +1,5 @@
-//! What the back end and the thread of a sink share: the events that wait, and what is asked.
+//! The state that the back end and the thread of a sink share: the events that wait, and the
+//! requests.
 
 use core::mem;
 use core::time::Duration;
@@ -98,7 +99,8 @@ impl Link {
         levels_with_room(self.buffer_bytes, |more| self.has_room(lane, more + BATCH))
     }
 
-    /// If there is no room, waits for `timeout` or until the thread has taken events.
+    /// Waits until the thread has taken events, for `timeout` at most. Returns at once if there is
+    /// room.
     pub(in crate::sink) fn wait_for_room(&self, lane: usize, timeout: Duration) {
         let state = self.lock();
         if !state.has_room(lane, self.buffer_bytes) {
