@@ -24,8 +24,7 @@ impl Buffers {
         }
     }
 
-    /// Frees the buffers that nobody needed since the last call, except for one, if no other is
-    /// left.
+    /// Frees the buffers that nobody needed since the last call, but keeps at least one.
     pub fn trim(&mut self) {
         let surplus = self.fewest.min(self.unused.len().saturating_sub(1));
         self.unused.truncate(self.unused.len() - surplus);
