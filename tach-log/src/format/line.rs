@@ -74,6 +74,7 @@ pub struct Line {
     has_level: bool,
     has_target: bool,
     has_ids: bool,
+    has_span_fields: bool,
     has_site: bool,
     has_pid: bool,
     has_host: bool,
@@ -125,7 +126,7 @@ impl Line {
             key_value::write_span_names(to, event)?;
         }
         let mut names = Names::default();
-        event.fields(|key, value| {
+        let write = |key: &str, value: Value<'_>| {
             if ids.is_some_and(|ids| ids.has(key, value)) {
                 return Ok(());
             }
@@ -151,7 +152,12 @@ impl Line {
                 value => key_value::write_value(to, value),
             }
             Ok(())
-        })?;
+        };
+        if self.has_span_fields {
+            event.fields(write)?;
+        } else {
+            event.own_fields(write)?;
+        }
         write_ids::<COLORS>(ids, to);
         if is_compact && (!target.is_empty() || site.is_some() || event.has_spans()) {
             write_end::<COLORS>(target, site, event, to)?;

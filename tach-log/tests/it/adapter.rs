@@ -155,6 +155,20 @@ fn lines_name_the_spans_of_an_event() {
 }
 
 #[test]
+fn a_line_leaves_the_fields_of_spans_out() {
+    let event = event(Parts { fields: &Nested, has_spans: true, ..parts("INFO") });
+    let cases = [
+        (Line::new(), "INFO  app: two\\nlines span=outer:inner step=1\n"),
+        (Line::compact(), "INFO  two\\nlines step=1 [app outer:inner]\n"),
+        (Line::tracing(), " INFO outer:inner: app: two\\nlines step=1\n"),
+        (Line::tracing_compact(), " INFO outer:inner: app: two\\nlines step=1\n"),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(written(&line.without_time().without_span_fields(), &event), expected);
+    }
+}
+
+#[test]
 fn without_own_fields_apart_all_are_the_events() {
     let event = event(Parts { fields: &Nested::OUTER, ..parts("INFO") });
     assert_eq!(own_keys(&event), ["request", "name", "name_"]);

@@ -40,7 +40,8 @@ keys! {
     }
     numbers digits target_width max_target_width;
     parsed offset;
-    flags local_time site pid host multiline without_date without_time without_level without_target;
+    flags local_time site pid host multiline
+        without_date without_time without_level without_target without_span_fields;
 }
 
 keys! {
@@ -123,6 +124,7 @@ mod tests {
             ("ids = false", Line::new().without_ids()),
             ("local_time = true", Line::new().local_time()),
             ("site = true", Line::new().site()),
+            ("without_span_fields = true", Line::new().without_span_fields()),
             (
                 "pid = true\nhost = true\nmultiline = true\nmax_target_width = 9",
                 Line::new().pid().host().multiline().max_target_width(9),

@@ -22,6 +22,7 @@ impl Line {
             has_level: true,
             has_target: true,
             has_ids: true,
+            has_span_fields: true,
             has_site: false,
             has_pid: false,
             has_host: false,
@@ -156,6 +157,23 @@ impl Line {
     #[must_use]
     pub const fn without_ids(mut self) -> Self {
         self.has_ids = false;
+        self
+    }
+
+    /// Leaves out the fields of the spans around an event. The names of the spans stay, and so do
+    /// the fields of spans without a name, which are keys for each line.
+    ///
+    /// # Examples
+    ///
+    /// `INFO  app: found span=http.server.request rows=1`, without the method, the route, the path and
+    /// so on:
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().without_span_fields();
+    /// ```
+    #[must_use]
+    pub const fn without_span_fields(mut self) -> Self {
+        self.has_span_fields = false;
         self
     }
 

@@ -46,7 +46,9 @@ pub(super) fn write<const COLORS: bool>(
             if is_compact {
                 to.push(b':');
             } else {
-                braced::<COLORS>(to, &span)?;
+                if line.has_span_fields {
+                    braced::<COLORS>(to, &span)?;
+                }
                 faint::<COLORS>(to, |to| to.push(b':'));
             }
             Ok(())
@@ -95,7 +97,7 @@ pub(super) fn write<const COLORS: bool>(
             write(&String::from_utf8_lossy(&name))
         }
     })?;
-    if is_compact {
+    if is_compact && line.has_span_fields {
         event.spans(|span| {
             let (start, before) = (to.len(), if COLORS { SPACE_FAINT } else { b" " });
             fields::<COLORS>(to, &span, before)?;
