@@ -48,6 +48,16 @@ use tach_tower::adapter::Hook;
 /// let client = RequestLayer::client();
 /// ```
 ///
+/// Lines within a request repeat the fields of its span, as they do with every span. This sink's
+/// lines have its name and the ids of the trace instead:
+///
+/// ```
+/// use tach_log::Line;
+/// use tach_pipeline::Sink;
+///
+/// let sink = Sink::stderr().format(Line::new().without_span_fields());
+/// ```
+///
 /// Around a whole router of axum, the response needs axum's body again, and a second layer inside
 /// knows the route:
 ///
