@@ -46,8 +46,8 @@ pub trait Owner: Clone + Send + 'static {
     /// Marks the calling thread as one of the pipeline's, whose flushes would wait for itself.
     fn mark_thread(&self);
 
-    /// Returns whether [`report`](Self::report) calls a function of the program. A flush waits for
-    /// no such function.
+    /// Returns whether [`report`](Self::report) calls a function of the program. A flush does not
+    /// wait for it, since it may take long or flush itself.
     fn calls_program(&self) -> bool;
 
     /// Reports a file that was written, or why it can't be. `process` is that of another process,
@@ -63,7 +63,7 @@ pub struct Recorder<O> {
     /// Whether a span was slow in this round.
     was_slow: bool,
     redacted: Arc<[String]>,
-    /// Upgrades as long as a thread writes a file and reports it.
+    /// Alive as long as a thread writes a file and reports it.
     writing: Weak<()>,
     owner: O,
     /// `None` if the items don't outlive the process.
@@ -90,8 +90,8 @@ impl<O: Owner> Recorder<O> {
         }
     }
 
-    /// Keeps all later items in a keeper's file too, and writes what the recorders of killed
-    /// processes had kept there.
+    /// Keeps all later items in a keeper's file too, and writes the items of killed processes from
+    /// there.
     pub fn keep_in(&mut self, keeper: &mut dyn Keeper) {
         if let Some(files) = &self.flight.files {
             keeper.recordings(&mut |recording| self.write_recording(files, recording));

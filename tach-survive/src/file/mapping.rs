@@ -14,14 +14,15 @@ use tach_record::queue::ring::{Part, RingMemory};
 
 const WORD: usize = size_of::<u64>();
 
-/// A mapped file, which a forked child shares: [`Process`](tach_record::host::process::Process) is
-/// compared before each store of a call.
+/// A mapped file. A forked child shares it, so a call compares its
+/// [`Process`](tach_record::host::process::Process) before each store.
 ///
-/// The mapping may be longer than the file. The blocks of what is accessed must be reserved: a
-/// store to a page without a block would end the process if the disk is full. Only one thread
-/// copies to a range of bytes, and words that publish the range are stored afterwards.
+/// The mapping may be longer than the file. Reserve the blocks before an access: a store to a page
+/// without a block ends the process if the disk is full. Only one thread copies to a range of
+/// bytes, and stores the words that publish the range afterwards.
 pub(super) struct Mapping {
-    /// Before the memory, so that it is dropped before that is unmapped.
+    /// Before the memory in this struct, so that the guard is dropped before the memory is
+    /// unmapped.
     guarded: Guarded,
     memory: MmapRaw,
 }
@@ -50,7 +51,8 @@ impl Mapping {
         Ok(Self { guarded, memory })
     }
 
-    /// Returns whether a part of the memory is not the file's any more.
+    /// Returns whether a page of the file was missing at an access, so that another page stands for
+    /// it.
     pub(super) fn is_broken(&self) -> bool {
         self.guarded.is_broken()
     }
@@ -108,7 +110,7 @@ impl Mapping {
         self.word(at).load(Ordering::Acquire)
     }
 
-    /// Stores a word that another word publishes.
+    /// Stores a word that a later [`publish`](Self::publish) makes valid.
     pub(super) fn set(&self, at: usize, value: u64) {
         // ORDERING: Relaxed: `publish` stores the word that makes this one count.
         self.word(at).store(value, Ordering::Relaxed);
@@ -133,7 +135,7 @@ impl Mapping {
         self.stored();
     }
 
-    /// Copies bytes that a later [`publish`](Self::publish) makes count.
+    /// Copies bytes that a later [`publish`](Self::publish) makes valid.
     ///
     /// # Panics
     ///

@@ -1,12 +1,14 @@
-//! The process that a file belongs to: the one that writes it, or that passes its records on.
+//! The owner of a file: the process that writes it, or that passes its records on.
 //!
-//! A file that nobody has locked belongs to no process. But a child has its parent's descriptors,
-//! and with them the locks of a parent that has ended. So where the process can be looked up, it
-//! must live too. In another container a number means another process, and the lock decides.
+//! A file that nobody has locked has no owner. But a child inherits its parent's descriptors, and
+//! with them the locks of a parent that has ended. So the owner must also be alive, where we can
+//! look it up. From another container we can't, since a number means another process there: then
+//! the lock decides.
 //!
-//! A process that executes another program keeps its number and its start. The new program knows by
-//! the addresses at which the kernel has put it that the file is not its own. (A child may have the
-//! lock. Another copy of this crate in the process, such as a plug-in's, finds the same addresses.)
+//! A process that executes another program keeps its number and its start. The new program finds
+//! that the file is not its own by the addresses at which the kernel has put it. (A child may hold
+//! the lock. Another copy of this crate in the process, such as a plug-in's, finds the same
+//! addresses.)
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -32,8 +34,9 @@ pub(super) fn id_of(name: &OsStr) -> Option<u64> {
     (id.len() == 16).then(|| u64::from_str_radix(id, 16).ok())?
 }
 
-/// A process: its number, its start in ticks, numbers for the boot and the namespace in which the
-/// first two are unique, and a number for the program that it executes. Zeros if it is not known.
+/// A process: its number, its start in ticks, numbers for the boot and the namespace in which these
+/// two are unique, and a number for the program that it executes. Zeros if the process is not
+/// known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner(pub(super) [u64; head::OWNERS]);
 
@@ -107,7 +110,7 @@ impl Owned {
 }
 
 impl Drop for Owned {
-    /// Another pipeline of this process may pass on what is left.
+    /// Frees the file, so that another pipeline of this process may pass on what is left.
     fn drop(&mut self) {
         if self.process.is_current() {
             let _until_the_process_ends = self.write(Owner([0; head::OWNERS]));
@@ -122,7 +125,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Makes the bytes those of a file that no process uses.
+    /// Clears the owner in the bytes of a file.
     pub(crate) fn free(bytes: &mut [u8]) {
         bytes[head::OWNER..].iter_mut().take(8 * head::OWNERS).for_each(|byte| *byte = 0);
     }

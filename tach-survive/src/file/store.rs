@@ -173,7 +173,7 @@ impl Store {
         Ok(start)
     }
 
-    /// Notes that another file takes the place of this one.
+    /// Stores that another file takes the place of this one.
     pub(super) fn is_replaced(&self) {
         // ORDERING: Relaxed: a ring that is taken at the same time needs no protection.
         self.is_over.store(true, Ordering::Relaxed);
@@ -201,8 +201,9 @@ impl Store {
     }
 }
 
-/// Returns whether a file has less than it should: it is shorter, or it was for a while and now lacks
-/// some of the blocks that were `reserved`. Zero if the file system does not show them.
+/// Returns whether a file was cut: it is shorter than it should be, or was so for a while and lacks
+/// some of the blocks that were `reserved`. `reserved` is zero if the file system does not show
+/// blocks.
 pub(super) fn is_cut(found: &Metadata, length: u64, reserved: u64) -> bool {
     found.len() < length || 512 * found.blocks() < reserved
 }

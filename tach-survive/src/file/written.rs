@@ -1,4 +1,4 @@
-//! The file of a sink, after a death within a write to it.
+//! Repairs the file of a sink after the process has died within a write to it.
 
 use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -8,13 +8,13 @@ use tach_files::Entry;
 use super::image::Write;
 use tach_sinks::adapter::LogFile;
 
-/// The longest write of which a half is looked for.
+/// The longest write for which a half is looked for.
 const MOST: u64 = 64 * 1024 * 1024;
 /// How much of a write is in memory at once.
 const PIECE: u64 = 64 * 1024;
 
-/// Cuts a half of a line off a file that ends with a half of a write, unless other processes write
-/// the file. The whole lines of the write stay, and come again.
+/// If a file ends within the last write, cuts the half of a line at its end, unless other processes
+/// write the file. The whole lines of the write stay, and are written again by the recovery.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ mod tests {
         Write { bytes: WRITE.len() as u64, to }
     }
 
-    /// However much of the write was done, whole lines stay, and nothing else.
+    /// However much of the write was done, its whole lines stay, and nothing else of it.
     #[test]
     fn a_half_of_a_line_is_cut() {
         for held in 0..=WRITE.len() {

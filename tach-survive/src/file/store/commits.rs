@@ -1,9 +1,10 @@
-//! What the file says beside the rings: the lost records, the batch of each collector, and the last
-//! write to each regular file.
+//! The parts of the file beside the rings: the counts of lost records, the batch of each collector,
+//! and the last write to each regular file.
 //!
 //! A record counts as passed on when every sink has written it. Until then it stays in its ring,
-//! whose own count says so. A collector may take long, so the file has one batch of what waits for
-//! it: the oldest events that no request has yet, and then the request.
+//! whose count says so. Because a collector may take long, its events don't hold up the rings: the
+//! file has a batch for each collector, with the oldest events that wait for the next request, and
+//! then with that request.
 
 use core::ops::Range;
 use std::io;
@@ -33,10 +34,10 @@ struct Batch {
     start: usize,
     bytes: usize,
     events: usize,
-    /// How many events came for the sink before these.
+    /// How many events the sink had received before these.
     first: u64,
-    /// Whether the thread has taken the events. Before, the batch has the first of those that wait
-    /// for it.
+    /// Whether the sink's thread has taken the events for a request. Before that, the batch
+    /// contains the first of the events that wait for the thread.
     is_sent: bool,
 }
 
@@ -65,7 +66,7 @@ impl Commits {
 }
 
 impl Batch {
-    /// Adds those of the events that wait for the thread that the batch lacks and has room for.
+    /// Adds waiting events that the batch does not contain yet, as far as there is room.
     fn add(&mut self, memory: &Mapping, bytes: &[u8], ends: &[usize]) {
         let (mut length, mut events) = (self.bytes, self.events);
         for end in ends.iter().skip(events) {
@@ -86,13 +87,13 @@ impl Batch {
 }
 
 impl Store {
-    /// Notes how many events are lost. Call before the words are freed that were passed on.
+    /// Stores how many events are lost. Call before the words of passed-on records are freed.
     pub(crate) fn commit(&self, lost: u64) {
         self.memory.publish(head::SINKS_LOST, lost);
     }
 }
 
-/// What the sinks note.
+/// Called by the sinks.
 impl Store {
     pub(crate) fn gathers(&self, sink: usize, bytes: &[u8], ends: &[usize], came: u64) {
         let mut commits = self.commits.lock();

@@ -1,5 +1,5 @@
-//! The items of the flight recorder, in a part of the file that is written in a circle. They count
-//! as soon as they are written, and the oldest make room for the next one.
+//! The items of the flight recorder, in a part of the file that is used as a circle: the oldest
+//! items make room for the next one. An item counts as soon as it is written.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ pub(crate) struct Recording {
     /// Where the part is in the file.
     start: usize,
     capacity: usize,
-    /// How many of all bytes ever written were written before the first item, and before the end of
-    /// the last one.
+    /// Positions of the first item and of the end of the last one, counted in all bytes ever
+    /// written.
     first: usize,
     end: usize,
 }
@@ -83,8 +83,8 @@ impl Recording {
     }
 }
 
-/// Returns the first word of an entry: its length, and one more than the number of its words. Zero
-/// if its bytes are not used.
+/// Returns the first word of an entry: the entry's length, and the number of its words plus one.
+/// The latter is zero if the bytes are unused.
 const fn entry(length: usize, words: usize) -> u64 {
     length as u64 | (words as u64) << u32::BITS
 }

@@ -15,20 +15,21 @@ use tach_record::queue::ring::{Part, RingMemory};
 
 /// Rings that are longer are for single records.
 const LONG: usize = 32 * 1024;
-/// How long a file that could not grow does not try again: each try costs a caller system calls.
+/// After the file could not grow, how long the calls don't try again: each attempt costs them
+/// system calls.
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 /// The parts of the file behind its fixed part.
 pub(super) struct Room {
-    /// Where they end. All blocks before are reserved.
+    /// Where the last part ends. All blocks before are reserved.
     pub(super) end: usize,
-    /// Whether the file was shorter than that when it grew.
+    /// Whether the file was shorter than `end` at some time when it grew.
     pub(super) is_cut: bool,
     /// The number of entries of rings.
     rings: u32,
     /// When the file could not grow for a ring.
     full_since: Option<Instant>,
-    /// Rings that no queue and no pool has.
+    /// The places of rings that neither a queue nor a pool holds.
     free: Vec<Free>,
 }
 
@@ -50,8 +51,8 @@ impl Room {
         Self { end, is_cut: false, rings: 0, full_since: None, free: Vec::new() }
     }
 
-    /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
-    /// for a long record. Such records have any lengths, and each would need a new ring.
+    /// Returns the place of an unused ring of this length. For a long record, the ring may be up to
+    /// twice as long: such records have many lengths, and each would need a ring of its own.
     fn unused(&self, length: usize) -> Option<usize> {
         let fits =
             |most: usize| self.free.iter().position(|free| (length..=most).contains(&free.length));
@@ -68,8 +69,8 @@ impl Room {
         if end > MOST_BYTES {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        // Remember a cut now. Later stores fill the holes of a file that is long enough again, and
-        // then nobody can tell that records in them are torn.
+        // Remember now that the file was cut. Later stores fill the holes of a file that is long
+        // enough again, and then nobody can tell that records in them are torn.
         self.is_cut |= file.metadata()?.len() < start as u64;
         tach_files::reserve(file, start as u64, length as u64)?;
         self.end = end;
@@ -99,12 +100,13 @@ impl Store {
         self.memory.set(head::OUTSIDE, self.memory.get(head::OUTSIDE) + 1);
     }
 
-    /// Notes how many records calls have lost in all. An earlier number may come later.
+    /// Stores how many records calls have dropped in all. If calls store in another order, the
+    /// greatest number stays.
     pub(crate) fn raise_lost(&self, count: u64) {
         self.memory.raise(head::LOST, count);
     }
 
-    /// Notes that nobody needs the items of the flight recorder.
+    /// Stores that nobody needs the items of the flight recorder: the process ends as it should.
     pub(crate) fn exits(&self) {
         self.memory.publish(head::RECORDED_AGE, 0);
     }

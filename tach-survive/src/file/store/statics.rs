@@ -4,8 +4,8 @@ use super::super::layout::{HEAP, HEAP_AT, Kind, entry};
 use super::Store;
 
 impl Store {
-    /// Writes a value with a number, unless it is there: its texts and its line. Returns `None` if
-    /// another thread writes a value now, and `Some(false)` if there is no room.
+    /// Writes the texts and the line of the value with this number, unless the file contains them.
+    /// Returns `None` if another thread writes a value now, and `Some(false)` if there is no room.
     pub(crate) fn keep(&self, kind: Kind, number: u32, texts: &[&str], line: u32) -> Option<bool> {
         let at = kind.entry(number)?;
         if self.memory.get(at) != 0 {
