@@ -1,6 +1,6 @@
-//! How long spans take, by name, and other times: histograms that any thread reads. The back end
-//! adds the durations of spans whose records it has, and moves here what calls have added to parts
-//! of their own.
+//! Histograms of how long spans take, by name, and of other times, which any thread may read. The
+//! back end adds the durations of spans whose records it receives. Calls add the durations of
+//! unsampled spans, which have no record, to partial histograms: the back end moves these here.
 
 mod at_calls;
 mod bucket;
