@@ -32,7 +32,7 @@ fn without_time(sink: Json) -> Json {
 
 #[test]
 fn the_fields_stand_in_each_record_within() {
-    let [flat, nested, lines, like_tracing] = [(); 4].map(|()| Memory::default());
+    let [flat, nested, lines, short, like_tracing] = [(); 5].map(|()| Memory::default());
     let line = Line::new().without_time().without_target();
     let as_before = Line::tracing().without_time().without_target();
     let guard = Pipeline::builder()
@@ -41,6 +41,7 @@ fn the_fields_stand_in_each_record_within() {
             Sink::writer("nested", nested.clone()).format(without_time(Json::new()).spans("spans")),
         )
         .sink(Sink::writer("lines", lines.clone()).format(line))
+        .sink(Sink::writer("short", short.clone()).format(line.without_span_fields()))
         .sink(Sink::writer("like", like_tracing.clone()).format(as_before))
         .build()
         .unwrap();
@@ -94,6 +95,10 @@ fn the_fields_stand_in_each_record_within() {
     let shown: Vec<_> = text.lines().collect();
     assert_eq!(shown[0], "INFO  logged by=log tenant=7 user=ann");
     assert_eq!(shown[5], "INFO  logged span=request by=tracing tenant=7 id=1 user=bob step=2");
+    let text = short.text();
+    let shown: Vec<_> = text.lines().collect();
+    assert_eq!(shown[0], "INFO  logged by=log tenant=7 user=ann");
+    assert_eq!(shown[5], "INFO  logged span=request by=tracing tenant=7 user=bob step=2");
     let text = like_tracing.text();
     let shown: Vec<_> = text.lines().collect();
     assert_eq!(shown[2], r#" INFO logged by="tracing" tenant=7 user="ann""#);
