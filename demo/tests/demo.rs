@@ -1,5 +1,7 @@
 //! The demo prints its proof.
 
+#[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
 use std::process::Command;
 
 #[test]
@@ -20,4 +22,16 @@ fn the_proof_is_printed() {
     ] {
         assert!(text.contains(part), "\"{part}\" is missing:\n{text}");
     }
+}
+
+/// A visitor builds the demo first, so its crates are few. Other systems need other crates.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_crates_are_fewer_than_seventy() {
+    let arguments = "tree --offline --package demo --edges normal,build --prefix none --no-dedupe";
+    let output = Command::new(env!("CARGO")).args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let crates: BTreeSet<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    assert!(crates.len() < 70, "{}: {crates:#?}", crates.len());
 }
