@@ -93,7 +93,8 @@ pub(crate) struct Ring {
     most: usize,
     pub(crate) max_age: Duration,
     block_bytes: usize,
-    /// The full blocks, the oldest first.
+    /// The full blocks, the oldest first. The back end passes on the spans of a round behind the
+    /// events of the next round, so the order of arrival is another one.
     full: VecDeque<Arc<Block>>,
     /// The block that is being filled.
     pub(crate) current: Block,
@@ -193,7 +194,8 @@ impl Ring {
         let full = mem::take(&mut self.current);
         if !full.bytes.is_empty() {
             self.bytes += full.size();
-            self.full.push_back(Arc::new(full));
+            let place = self.full.partition_point(|block| block.last <= full.last);
+            self.full.insert(place, Arc::new(full));
         }
         let unused = self.forget_for(room).filter(|unused| unused.has_room(bytes));
         self.current = unused.unwrap_or_else(|| Block::with_room(room));
@@ -230,7 +232,7 @@ mod tests {
     use super::*;
     use crate::snapshot::Snapshot;
     use tach_record::frame::MaybeStatic;
-    use tach_record::frame::{Frame, Scratch, Time, Writer};
+    use tach_record::frame::{Frame, Scratch, SpanRecord, Time, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
     use tach_spans::spans::span::Dropped;
@@ -313,6 +315,25 @@ mod tests {
             let bytes = times.len() * events[0].len() + spans.len() * (8 + size_of::<Kept>());
             assert!(bytes > most / 4 * 3, "{bytes} of {most} are used");
         }
+    }
+
+    /// The spans of a long round are more than the ring has room for, and come behind events that
+    /// are younger.
+    #[test]
+    fn spans_that_come_late_displace_no_younger_events() {
+        let mut ring = Ring::new(256 * 1024, Duration::MAX);
+        flood(&mut ring, 10_001..=10_500, |_| 100);
+        let mut record = Scratch::new();
+        let (context, time) = (span(&[], 1).context, Time::Unix(UnixTime::EPOCH));
+        let start = SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 };
+        let texts = ["app", "name"].map(MaybeStatic::Static);
+        Writer::begin_span(&mut record, Level::INFO, texts, &start).end();
+        for end in 1..=10_000 {
+            ring.span(&span(record.written(), end));
+        }
+        let times = times(&ring);
+        assert!((10_001..=10_500).all(|event| times.contains(&event)), "{}", times.len());
+        assert!(times.contains(&10_000), "the last span");
     }
 
     #[test]

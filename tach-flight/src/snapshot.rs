@@ -33,7 +33,7 @@ impl Snapshot {
     }
 
     /// Adds a span. All added spans together may take as much memory as the ring. If they need
-    /// more, the spans that were added first are forgotten.
+    /// more, the spans that ended first are forgotten.
     pub(crate) fn add(&mut self, span: &Span<'_>) {
         let _is_too_long = self.waiting.span(span);
     }
