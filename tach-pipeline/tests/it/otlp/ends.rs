@@ -10,6 +10,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_log::{Event, Format};
 use tach_pipeline::{Builder, Durations, Guard, Pipeline, Sampling, Sink, SpanDurations, WhenFull};
+use test_support::is_alone;
 use test_support::receiver::Requests;
 use tracing::dispatcher;
 
@@ -60,6 +61,10 @@ fn a_span_that_ends_while_the_queue_is_full_is_kept() {
 /// While the back end waits, the queue is full. The end is kept, and what is lost is counted.
 #[test]
 fn what_a_full_queue_drops_is_counted_in_its_span() {
+    // A record whose callsite has no number, of which another test may be the cause, is too long.
+    if !is_alone(what_a_full_queue_drops_is_counted_in_its_span) {
+        return;
+    }
     let (gate, requests, guard) = gated(|builder| builder);
     run(guard.pipeline(), || {
         let fills = tracing::info_span!("fills");
@@ -84,10 +89,8 @@ fn what_a_full_queue_drops_is_counted_in_its_span() {
         guard.pipeline().flush(LONG).unwrap();
         let spans = received::spans(&requests);
         let (lacks, others): (Vec<_>, Vec<_>) = spans.iter().partition(|it| it.name == "lacks");
-        // With a callsite without a number, of which another test may be the cause, the record has
-        // the fields, and is too long.
-        let lost = guard.pipeline().stats().dropped_spans();
-        assert_eq!((lacks.len(), others.len() as u64 + lost), (1, 5));
+        assert_eq!((lacks.len(), others.len()), (1, 5));
+        assert_eq!(guard.pipeline().stats().dropped_spans(), 0);
         assert!(others.iter().all(|it| it.dropped_attributes_count == 1 && !is_incomplete(it)));
         let lacks = lacks[0];
         assert!(lacks.end_time_unix_nano <= lost_at.as_nanos(), "its end is known");
