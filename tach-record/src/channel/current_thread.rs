@@ -25,7 +25,9 @@ thread_local! {
     };
     static ENDING: Ending = const { Ending };
     /// The address of the channel in which the thread last had a queue, and the thread's number
-    /// there. Zero if there is none, or not any more.
+    /// there. Zero if there is none, or not any more. A signal handler may change both between the
+    /// loads or the stores of a call, which harms nothing: a thread has the same number in each
+    /// channel, or zero where it has none.
     static NUMBER: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
