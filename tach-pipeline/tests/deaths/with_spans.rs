@@ -209,7 +209,7 @@ fn a_process_dies_with_spans_after_each_of_its_stores() {
     // The address is the name of the sink, so it is the same for all.
     let collector = Collector::new();
     let deaths = deaths(&collector);
-    let (received, mut there) = (collector.take(), 0);
+    let (received, mut there, mut recovered) = (collector.take(), 0, 0);
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
     let every = if std::env::var_os("TACH_DEATHS").is_some() { 1 } else { 5 };
     for (at, death) in deaths.iter().enumerate().step_by(every) {
@@ -219,12 +219,15 @@ fn a_process_dies_with_spans_after_each_of_its_stores() {
         drop(recovery);
         scene.wait();
         let before = &received[..usize::try_from(death.received).unwrap()];
-        let all = [before, &collector.take()].concat();
+        let again = collector.take();
+        recovered += again.len();
+        let all = [before, &again].concat();
         let what = format!("death {at} of {}", deaths.len());
         there += check(&scene, usize::try_from(death.returned).unwrap(), &all, &what);
     }
     // A control: enough spans are sent at all. How many deaths there are depends on the rounds.
     assert!(there > 20, "{there} spans");
+    assert!(recovered > 5, "{recovered} spans of the batches of processes that died");
 }
 
 /// The file of the flight recorder has all that was logged.
