@@ -129,7 +129,7 @@ impl Levels {
         }
         for word in directives.split(',').map(str::trim) {
             if let Some(level) = words::meant_as(word) {
-                let level = level.as_str().to_lowercase();
+                let level = level.as_str().to_ascii_lowercase();
                 let fault = format!(
                     "{word:?} alone is a target; write {level:?} for the level, or \"{word}=trace\" \
                      for the target"
@@ -166,7 +166,7 @@ impl Levels {
     pub(crate) fn all(level: LevelFilter) -> Self {
         let filter = Builder::new().filter_level(level).build();
         Self {
-            directives: level.as_str().to_lowercase(),
+            directives: level.as_str().to_ascii_lowercase(),
             filter,
             most: level,
             is_by_target: false,

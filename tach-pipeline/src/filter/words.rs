@@ -21,11 +21,11 @@ const LIBRARIES: [&str; 1] = ["warp"];
 /// Returns the level that a word without `=` was meant to be, if it is hardly a target. As a target
 /// it would select the records of no module, and switch all others off.
 pub(super) fn meant_as(word: &str) -> Option<LevelFilter> {
-    let word = word.to_lowercase();
+    let word = word.to_ascii_lowercase();
     let is_other = |(_, names): &&(LevelFilter, &[&str])| names.contains(&&*word);
     let other = OTHER_NAMES.iter().find(is_other).map(|(level, _)| *level);
     let is_mistyped = |level: &LevelFilter| {
-        let level = level.as_str().to_lowercase();
+        let level = level.as_str().to_ascii_lowercase();
         word != level && !LIBRARIES.contains(&&*word) && is_one_slip_off(&word, &level)
     };
     other.or_else(|| LevelFilter::iter().find(is_mistyped))

@@ -242,7 +242,9 @@ fn old_files(folder: &Folder, job: &Job, state: &Shared) -> io::Result<Vec<OldFi
         }
     }
     // Sort by time: names with different offsets do not sort by their texts.
-    files.sort_by(|one, other| (one.old.rank, &one.name).cmp(&(other.old.rank, &other.name)));
+    files.sort_unstable_by(|one, other| {
+        (one.old.rank, &one.name).cmp(&(other.old.rank, &other.name))
+    });
     Ok(files)
 }
 

@@ -1,6 +1,6 @@
 //! The variables of collectors: those that can't be used, and the one that disables.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::io;
 
 use super::Builder;
@@ -15,8 +15,8 @@ impl Builder {
         let ignored = ignored.chain(self.spans.ignored_variables());
         // Report each fault once: several collectors, and the format of dumps, read the same
         // variables.
-        let ignored: BTreeMap<_, _> = ignored.map(|error| (error.to_string(), error)).collect();
-        self.environment.faults.extend(ignored.into_values());
+        let mut known = HashSet::new();
+        self.environment.faults.extend(ignored.filter(|error| known.insert(error.to_string())));
         self.spans.look_at(&self.sinks);
         let had_sinks = !self.sinks.is_empty();
         self.sinks.retain(|sink| !sink.target().is_disabled());
