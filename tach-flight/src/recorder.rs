@@ -60,8 +60,10 @@ pub struct Recorder<O> {
     flight: Arc<Flight>,
     ring: Ring,
     slow: Slow,
-    /// Whether a span was slow in this round.
-    was_slow: bool,
+    /// Whether a file is due because a span was slow.
+    is_due: bool,
+    /// Whether the open spans were read in this round.
+    knows_open: bool,
     redacted: Arc<[String]>,
     /// Alive as long as a thread writes a file and reports it.
     writing: Weak<()>,
@@ -82,7 +84,8 @@ impl<O: Owner> Recorder<O> {
             flight,
             ring: options.ring(),
             slow: options.slow.clone(),
-            was_slow: false,
+            is_due: false,
+            knows_open: false,
             redacted: redacted.into(),
             writing: Weak::new(),
             owner,
@@ -145,18 +148,34 @@ impl<O: Owner> Recorder<O> {
                     keep(&words::words(&span), span.records);
                 }
             }
-            self.was_slow |= self.slow.has(span);
+            if self.slow.has(span) && !self.is_due && !self.is_writing() {
+                let files = self.flight.files.as_ref();
+                self.is_due = files.is_some_and(|files| files.begin(Cause::SlowSpan));
+            }
         }
     }
 
-    /// Answers the threads that wait for a snapshot. If a span was slow, begins to write a file.
-    /// `waiting` calls its argument with each span that was not passed on yet.
+    /// Returns whether the next round has a file to write, because a span was slow.
+    pub fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// Begins a round. Returns whether the round may take a snapshot, and must read the open spans
+    /// first. A flush waits for the file of a span that ended before the flush, so the round of a
+    /// flush can't leave that file to the next round.
+    pub fn begin_round(&mut self, is_flush: bool) -> bool {
+        let is_asked = self.flight.requests.begin_round();
+        self.knows_open = is_asked || self.is_due || is_flush && !self.slow.is_empty();
+        self.knows_open
+    }
+
+    /// Answers the threads that wait for a snapshot. If a file is due and the open spans are known,
+    /// begins to write the file. `waiting` calls its argument with each span that was not passed on
+    /// yet.
     pub fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
         self.ring.forget(now);
         self.flight.requests.answer(|| self.snapshot(now, &waiting));
-        let was_slow = mem::take(&mut self.was_slow) && !self.is_writing();
-        let files = self.flight.files.as_ref();
-        if was_slow && files.is_some_and(|files| files.begin(Cause::SlowSpan)) {
+        if self.knows_open && mem::take(&mut self.is_due) {
             self.write(self.snapshot(now, &waiting));
         }
     }
@@ -189,6 +208,13 @@ impl<O: Owner> Recorder<O> {
             files.failed(Cause::SlowSpan);
             self.owner.report(None, Err(&error));
         }
+    }
+}
+
+/// Refuses all further requests.
+impl<O> Drop for Recorder<O> {
+    fn drop(&mut self) {
+        self.flight.requests.end();
     }
 }
 

@@ -79,7 +79,7 @@ impl Requests {
     /// Begins a round. Returns whether there are requests, which are answered at the end of the
     /// round. Later requests wait for the next round, since only that round surely reads the
     /// records of their callers.
-    pub fn begin_round(&self) -> bool {
+    pub(crate) fn begin_round(&self) -> bool {
         let State { waiting, due, .. } = &mut *self.state.lock();
         due.append(waiting);
         !due.is_empty()
@@ -98,7 +98,7 @@ impl Requests {
     }
 
     /// Refuses all present and future requests, since the back end ends.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         let ended = State { has_ended: true, ..State::default() };
         let State { waiting, due, .. } = mem::replace(&mut *self.state.lock(), ended);
         for request in waiting.into_iter().chain(due) {

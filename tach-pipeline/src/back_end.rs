@@ -157,7 +157,6 @@ impl BackEnd {
                 });
             }
         };
-        self.spans.end();
         flush.end(at_the_end.as_deref());
     }
 

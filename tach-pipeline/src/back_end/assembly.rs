@@ -134,13 +134,12 @@ impl Spans {
         }
     }
 
-    /// Begins a round for the flight recorder. Returns whether there are requests for dumps. If
-    /// there are, or the process ends, notes which spans are open, before the records of the round
+    /// Begins a round for the flight recorder. Returns whether the round may write a dump. If it
+    /// may, or the process ends, notes which spans are open, before the records of the round
     /// are read: a span that ends meanwhile is among these or has a record.
     pub(super) fn begin_dump(&mut self, cause: Option<Cause>) -> bool {
-        let Self { shared, traces, .. } = self;
-        let flight = shared.spans.flight.as_ref();
-        let is_dumping = flight.is_some_and(|flight| flight.requests.begin_round());
+        let Self { shared, traces, recorder, .. } = self;
+        let is_dumping = recorder.as_mut().is_some_and(|it| it.begin_round(cause.is_some()));
         let is_end = cause == Some(Cause::ProcessEnds) && shared.spans.sends_unfinished;
         if is_dumping || is_end {
             let (now, wall) = (shared.clock_time(), shared.now());
@@ -189,7 +188,9 @@ impl Spans {
 
     /// Returns whether a record or a span waits for the next round.
     pub(super) fn are_waiting(&self) -> bool {
-        self.traces.are_waiting() || self.sent.is_waiting()
+        self.traces.are_waiting()
+            || self.sent.is_waiting()
+            || self.recorder.as_ref().is_some_and(Recorder::is_due)
     }
 
     /// Returns when the next round must be for traces or durations that wait, if any do.
@@ -200,13 +201,6 @@ impl Spans {
     /// Frees memory that was not needed since the last call.
     pub(super) fn trim(&mut self) {
         self.traces.trim();
-    }
-
-    /// Refuses all further requests for dumps, since the back end ends.
-    pub(super) fn end(&self) {
-        if let Some(flight) = &self.shared.spans.flight {
-            flight.requests.end();
-        }
     }
 }
 

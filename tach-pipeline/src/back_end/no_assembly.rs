@@ -74,6 +74,4 @@ impl Spans {
     }
 
     pub(super) fn trim(&mut self) {}
-
-    pub(super) fn end(&self) {}
 }

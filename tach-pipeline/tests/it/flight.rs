@@ -215,6 +215,33 @@ fn a_slow_span_is_written_to_a_file() {
     assert!(dump.contains("before") && dump.contains("within") && !dump.contains("after"));
 }
 
+/// The span around a slow one says for which request it was slow.
+#[test]
+fn the_dump_of_a_slow_span_has_the_open_span_around_it() {
+    for flushes in [true, false] {
+        let folder = Folder::new("flight-around");
+        let (incidents, reported) = mpsc::channel();
+        let recorder = FlightRecorder::new()
+            .folder(folder.path(""), FlightFormat::trace_events())
+            .span_slower_than("query", Duration::ZERO);
+        let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
+        let builder = builder.on_incident(move |incident| {
+            let Incident::Recorded { path, .. } = incident else { panic!("{incident}") };
+            incidents.send(path.to_path_buf()).unwrap();
+        });
+        let guard = builder.flight_recorder(recorder).build().unwrap();
+        within(guard.pipeline(), || {
+            let _request = tracing::info_span!("request").entered();
+            tracing::info_span!("query").in_scope(|| ());
+            if flushes {
+                guard.pipeline().flush(LONG).unwrap();
+            }
+            let dump = fs::read_to_string(reported.recv_timeout(LONG).unwrap()).unwrap();
+            assert!(dump.contains("query") && dump.contains("request"), "{flushes}: {dump}");
+        });
+    }
+}
+
 #[test]
 fn the_files_are_few() {
     let folder = Folder::new("flight-few");
