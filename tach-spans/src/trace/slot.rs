@@ -118,10 +118,11 @@ impl Slot {
     pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64, begun: Begun) -> bool {
         let is_free = self.is_free();
         if is_free {
-            // ORDERING: Release, with the Acquire of `has`: who sees that the span before is gone
-            // sees what it has logged.
-            self.id.store(id, Ordering::Release);
             self.write(ids, flags, begun);
+            // ORDERING: Release, with the Acquire of `has`: publishes the words, since the back end
+            // reads the number from the slot. Who sees that the span before is gone sees what it
+            // has logged.
+            self.id.store(id, Ordering::Release);
         }
         is_free
     }

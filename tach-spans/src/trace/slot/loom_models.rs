@@ -34,6 +34,24 @@ fn a_reader_that_does_not_hold_the_span_mixes_no_two() {
     });
 }
 
+/// The back end reads the number from the slot, which may not have the ids yet.
+#[test]
+fn a_reader_that_finds_the_number_of_a_span_mixes_no_two_either() {
+    loom::model(|| {
+        let slot = taken(7);
+        let reader = Arc::clone(&slot);
+        let reader = thread::spawn(move || {
+            if reader.has(8) {
+                assert_eq!(reader.get_unheld(8), Some((trace(2), 11, true)));
+                assert_eq!(reader.begun_unheld(8), Some(Begun::at(30, 32)));
+            }
+        });
+        slot.remove();
+        assert!(slot.take_own(8, (trace(2), 11, true), ACTIVE, Begun::at(30, 32)));
+        reader.join().unwrap();
+    });
+}
+
 #[test]
 fn nor_with_the_trace_that_another_span_is_moved_to() {
     let mut model = loom::model::Builder::new();
