@@ -20,6 +20,7 @@ thread_local! {
             scratch: Place(Cell::new(ManuallyDrop::new(None))),
             nested: Marked::new(None),
             queues: Marked::new(Queues { at_hand: None, others: Vec::new() }),
+            common: Marked::new(()),
             is_silent: Cell::new(false),
         }
     };
@@ -39,6 +40,8 @@ struct AtHand {
     /// In use while a record is pushed, and while the thread waits for a flush or is silent. No
     /// code of the user runs then, except a signal handler.
     queues: Marked<Queues>,
+    /// In use while a record is added to the common queue.
+    common: Marked<()>,
     /// Whether all records of the thread are dropped. `queues` is in use at the same time, so that
     /// a call has to read this flag only if it finds them in use.
     is_silent: Cell<bool>,
@@ -250,8 +253,19 @@ fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
     if AT_HAND.try_with(|at_hand| at_hand.is_silent.get()) == Ok(true) {
         return false;
     }
-    // If the thread is ending, its memory was dropped.
-    channel.push_common(scratch, ENDING.try_with(|_| ()).is_ok())
+    in_common(|is_nested| channel.push_common(scratch, is_nested))
+}
+
+/// Calls `f`, which adds a record to the common queue, with whether that interrupts another call. If
+/// not, the thread is ending: its memory was dropped.
+fn in_common<R>(mut f: impl FnMut(bool) -> R) -> R {
+    let has_memory = ENDING.try_with(|_| ()).is_ok();
+    let done = AT_HAND.try_with(|at_hand| {
+        // A signal handler may also interrupt the call of a thread that is ending.
+        let mark = at_hand.common.use_it();
+        f(has_memory || mark.is_none())
+    });
+    done.unwrap_or_else(|_| f(has_memory))
 }
 
 /// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of
@@ -340,5 +354,28 @@ impl Channel {
             self.wake_for(sender);
         }
         is_pushed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// The interrupted call may hold the lock of the common queue.
+    #[test]
+    fn a_signal_handler_at_the_end_of_its_thread_is_nested() {
+        struct Late;
+        impl Drop for Late {
+            fn drop(&mut self) {
+                assert!(ENDING.try_with(|_| ()).is_err());
+                assert_eq!(in_common(|is_nested| (is_nested, in_common(|it| it))), (false, true));
+                assert!(!in_common(|is_nested| is_nested));
+            }
+        }
+        thread_local!(static LATE: Late = const { Late });
+        // Destructors run in the opposite order.
+        thread::spawn(|| (LATE.with(|_| ()), ENDING.with(|_| ()))).join().unwrap();
     }
 }
