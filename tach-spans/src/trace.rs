@@ -253,7 +253,8 @@ impl Contexts {
     }
 
     /// Calls `each` with the records of the sampled spans that are open, as if they ended `now`. The
-    /// record of a span that is missing here was logged.
+    /// record of a span that is missing here was logged, or the span is in neither place: a thread
+    /// moves the span to another trace, or closes a span that was moved or is a tracer's.
     pub fn open_spans(&self, now: Time, mut each: impl FnMut(&[u8])) {
         let mut scratch = Scratch::new();
         for span in slots::all() {

@@ -1,7 +1,7 @@
 //! A lock with shared reads, which never waits for its own thread.
 
 use core::cell::Cell;
-use std::sync::{PoisonError, RwLock, TryLockError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
 thread_local! {
     /// Whether this thread holds such a lock.
@@ -18,13 +18,27 @@ impl<T> SharedLock<T> {
     #[inline]
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
         let held = Held::new();
-        let value = match self.0.try_read() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(value)) => value.into_inner(),
-            Err(TryLockError::WouldBlock) if held.was => return None,
-            Err(TryLockError::WouldBlock) => self.0.read().unwrap_or_else(PoisonError::into_inner),
+        let value = match self.read_now() {
+            Some(value) => value,
+            None if held.was => return None,
+            None => self.0.read().unwrap_or_else(PoisonError::into_inner),
         };
         Some(f(&value))
+    }
+
+    /// Like [`read`](Self::read), but returns `None` too if another thread changes the value.
+    pub fn try_read<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+        let _held = Held::new();
+        Some(f(&*self.read_now()?))
+    }
+
+    #[inline]
+    fn read_now(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.0.try_read() {
+            Ok(value) => Some(value),
+            Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Like [`read`](Self::read), to change the value.
@@ -83,16 +97,21 @@ mod tests {
     fn a_thread_waits_for_others() {
         let lock = SharedLock::default();
         let (entered, is_entered) = mpsc::channel();
+        let (may_go_on, go_on) = mpsc::channel();
+        let lock = &lock;
         thread::scope(|scope| {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 lock.write(|value| {
                     entered.send(()).unwrap();
-                    thread::yield_now();
+                    go_on.recv().unwrap();
                     *value = 2;
                 })
             });
             is_entered.recv().unwrap();
+            assert_eq!(lock.try_read(|value| *value), None, "this one does not");
+            may_go_on.send(()).unwrap();
             assert_eq!(lock.read(|value| *value), Some(2));
+            assert_eq!(lock.try_read(|value| *value), Some(2));
         });
     }
 

@@ -1,5 +1,6 @@
 //! What calls and the back end know of open spans.
 
+use core::iter;
 use std::collections::{HashMap, HashSet};
 use std::thread;
 
@@ -122,6 +123,16 @@ fn a_pipeline_knows_no_span_of_another_one() {
     assert_eq!((own.get(span), other.get(span)), (Some(context), None));
     assert!(other.find(context.span).is_none());
     close(span);
+}
+
+/// The thread that changes a span may wait for room in a queue, and so for the back end.
+#[test]
+fn who_reads_the_open_spans_waits_for_no_thread_that_changes_one() {
+    let contexts = Contexts::new(306, true);
+    let mut spans = iter::repeat_with(|| open(&contexts, Started::default()));
+    let (span, context) = spans.find(|(_, context)| context.is_sampled).unwrap();
+    let read = || thread::scope(|scope| scope.spawn(|| sampled(&contexts)).join().unwrap());
+    assert!(span.change(|_| read()).unwrap().contains(&context.span));
 }
 
 #[test]

@@ -165,21 +165,21 @@ impl Open {
     }
 
     /// Copies the record of an open span, as if it ended `now`. The caller does not hold the span.
-    /// Returns `false` if it has closed meanwhile.
+    /// Returns `false` if it has closed meanwhile. While a call changes the span, the copy lacks the
+    /// fields, and the call returns `false` for a span that was moved.
     pub(in crate::trace) fn copy_record(
         self,
         context: SpanContext,
         now: Time,
         to: &mut Scratch,
     ) -> bool {
-        let copied = self.read(|span| {
-            let is_whole = span.record.is_whole();
-            if is_whole {
-                to.copy_bytes(span.record.bytes.written());
-            }
-            is_whole
+        // Don't wait for the lock: whoever holds it may wait for room in a queue, which the caller
+        // makes.
+        let copied = self.slot.span.try_read(|span| {
+            let record = &span.as_deref().filter(|_| self.is_open())?.record;
+            record.is_whole().then(|| to.copy_bytes(record.bytes.written()))
         });
-        if copied == Some(true) {
+        if copied.flatten().is_some() {
             to.end_span(now, true);
             return true;
         }
