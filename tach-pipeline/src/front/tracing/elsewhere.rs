@@ -91,7 +91,8 @@ impl Pipeline {
         true
     }
 
-    /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
+    /// Sets the parent of an open span, which may be of another trace. Returns whether it is set. If
+    /// `parent` is the span itself, changes nothing and returns `true`.
     pub(super) fn set_elsewhere(
         &self,
         span: Open,
@@ -104,6 +105,11 @@ impl Pipeline {
         let Some(target) = self.target(span) else {
             return !is_stranger && self.pass_on(span, metadata, parent);
         };
+        // Without headers, a propagator returns the current context, which may be the span's own.
+        // A span that was its own parent would belong to no tree.
+        if parent.span_id() == target.context.span {
+            return true;
+        }
         let (before, slot) = (target.context, span.ids());
         // The move takes the words of the start.
         let thread = current_thread::number(&shared.channel).map_or(0, NonZeroU32::get);

@@ -109,6 +109,21 @@ fn the_current_span_s_parent_may_be_set() {
     assert_eq!(trace_id(&spans["child"]), TRACE);
 }
 
+/// Without headers, a propagator extracts the current context.
+#[test]
+fn a_span_is_no_parent_of_itself() {
+    let spans = spans(|| {
+        let root = tracing::info_span!("root", otel.kind = "server").entered();
+        root.set_parent(Context::current()).unwrap();
+        root.set_parent(request()).unwrap();
+        drop(root);
+        let lone = tracing::info_span!("lone", otel.kind = "server").entered();
+        lone.set_parent(Context::current()).unwrap();
+    });
+    assert_eq!(trace_id(&spans["root"]), TRACE);
+    assert!(spans["lone"].parent_span_id.is_empty());
+}
+
 /// A library that can't set the parent attaches it around the span. Only the first one counts, and
 /// no parent that the span has chosen or that was there at its start is replaced.
 #[test]
