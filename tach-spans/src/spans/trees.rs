@@ -31,6 +31,8 @@ pub struct Trees {
     below: HashMap<u64, Vec<u64>>,
     /// The ids in the order in which the spans have ended.
     order: VecDeque<u64>,
+    /// How many spans were taken since `below` and `order` were last freed of such.
+    taken: usize,
     bytes: usize,
 }
 
@@ -87,10 +89,9 @@ impl Trees {
     /// Returns the tree with the span that has waited longest.
     fn take_oldest(&mut self) -> String {
         let mut top = loop {
-            match self.order.pop_front() {
-                Some(id) if self.nodes.contains_key(&id) => break id,
-                Some(_) => {}
-                None => return String::new(),
+            let Some(id) = self.order.pop_front() else { return String::new() };
+            if self.nodes.contains_key(&id) {
+                break id;
             }
         };
         // `set_parent` can make spans each other's parents, so the way up may have no end.
@@ -128,8 +129,11 @@ impl Trees {
             push(&mut stack, lines, Some(&below));
         }
         // Seldom, because this visits all spans that wait.
-        if self.order.len() > 2 * self.nodes.len() + 64 {
+        if self.taken > self.nodes.len() + 64 {
+            self.taken = 0;
             self.order.retain(|id| self.nodes.contains_key(id));
+            self.below.values_mut().for_each(|ids| ids.retain(|id| self.nodes.contains_key(id)));
+            self.below.retain(|_, ids| !ids.is_empty());
         }
         text
     }
@@ -138,6 +142,7 @@ impl Trees {
     fn line(&mut self, id: u64) -> Option<Line> {
         let node = self.nodes.remove(&id)?;
         self.bytes -= node.bytes();
+        self.taken += 1;
         let took = Some(since(node.start, node.end));
         Some(Line { start: node.start, took, span: id, text: node.text, events: node.events })
     }
@@ -352,14 +357,19 @@ mod tests {
 
     #[test]
     fn what_waits_has_a_bound() {
-        let mut trees = Trees::default();
         let each = node(100_000, 1, 0, 1).bytes();
-        let mut written = 0;
-        for id in 0..100_000_u64 {
-            written += lines(&trees.add_node(node(100_000 + id, 1_000_000 + id, id, id + 1))).len();
-            assert!(trees.bytes <= MOST_BYTES + each);
+        // The parents are lost, or one parent is open for long.
+        for parents in [1_000_000, 1] {
+            let (mut trees, mut written) = (Trees::default(), 0);
+            for id in 0..100_000_u64 {
+                let span = node(1_000_000 + id, 2_000_000 + id % parents, id, id + 1);
+                written += lines(&trees.add_node(span)).len();
+                assert!(trees.bytes <= MOST_BYTES + each);
+            }
+            assert_eq!(written + trees.nodes.len(), 100_000);
+            let most = 2 * trees.nodes.len() + 64;
+            assert!(written > 0 && trees.order.len() <= most && trees.below.len() <= most);
+            assert!(trees.below.values().map(Vec::len).sum::<usize>() <= most);
         }
-        assert_eq!(written + trees.nodes.len(), 100_000);
-        assert!(written > 0 && trees.order.len() <= 2 * trees.nodes.len() + 64);
     }
 }
