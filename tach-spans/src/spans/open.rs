@@ -68,7 +68,8 @@ struct Ended {
 pub struct End {
     /// The time by the wall clock.
     time: UnixTime,
-    /// The number of the thread that ended the span. `None` for a span that is open.
+    /// The number of the thread that ended the span, or zero if it is not known. `None` for a span
+    /// that is open.
     thread: Option<u32>,
     /// How many bytes were cut off the record.
     cut: u64,
@@ -259,7 +260,7 @@ impl Spans {
             records: &[],
             has_values: false,
             has_end: !is_unfinished,
-            is_on_one_thread: end.thread.is_none_or(|end| end == thread),
+            is_on_one_thread: thread == 0 || end.thread.is_none_or(|end| end == 0 || end == thread),
             dropped: Dropped { bytes: end.cut, is_more, ..Dropped::default() },
             redacted: &self.redacted,
         };

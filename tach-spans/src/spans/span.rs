@@ -27,8 +27,8 @@ pub struct Span<'a> {
     pub has_values: bool,
     /// Whether the end was recorded. If not, `end` is not the time when the span ended.
     pub has_end: bool,
-    /// Whether the span ended on the thread on which it started. `true` if the thread of the end is
-    /// not known.
+    /// Whether the span ended on the thread on which it started. `true` if either is not known: a
+    /// thread that is ending has no number.
     pub is_on_one_thread: bool,
     pub dropped: Dropped,
     /// The keys of fields whose values are hidden.

@@ -256,6 +256,21 @@ fn the_status_of_a_link_is_not_that_of_the_span() {
     assert_eq!(seen, Some(false));
 }
 
+/// The record of a thread that is ending, or of a signal handler, comes from the common queue.
+#[test]
+fn a_thread_without_a_number_may_be_the_same() {
+    let (mut machine, time) = (Machine::new(), unix(5));
+    for (start, end) in [(4, 4), (4, 5), (4, 0), (0, 5)] {
+        let record =
+            SpanRecord { context: context(1), parent: 0, since: time, age: 0, thread: start };
+        let words = record.words(Code::of(1).unwrap(), time).map(u64::to_le_bytes);
+        machine.spans.ended(words.as_flattened(), UnixTime::from_nanos(5), end);
+    }
+    let mut are_on_one = Vec::new();
+    machine.spans.finish(|span| are_on_one.push(span.is_on_one_thread));
+    assert_eq!(are_on_one, [true, false, true, true]);
+}
+
 /// Open spans, and what came of them: each is passed on once, and shown whenever that is asked.
 #[test]
 fn open_spans_are_shown_unless_they_have_ended_meanwhile() {
