@@ -76,6 +76,9 @@ where
         }
         if let Some(span) = self.open_span(attributes) {
             if !self.layers().insert(self.keys.key(id.into_u64()), span) {
+                // Nothing finds the span again. Without ids, it logs nothing when it is closed.
+                span.ids().remove();
+                self.shared().spans.contexts.lose_end();
                 self.lack_slot(Some(span));
             }
         }
