@@ -21,7 +21,8 @@ impl Stats {
     /// Returns how many spans were lost. Such a span is not sent, and has no duration. That happens if
     /// a full queue drops the record of the span, which also counts as a [dropped](Self::dropped)
     /// record. It also happens if more spans are open than the pipeline has
-    /// room for. Then the span is missing in the lines of its events too.
+    /// room for. Then the span is missing in the lines of its events too. A time that tach-http
+    /// records and the histograms could not take counts as well.
     ///
     /// Spans that a sink dropped are in the counts of the [sink](Self::sinks).
     ///

@@ -15,7 +15,7 @@ pub struct Signals {
     pub pressure: Switch,
     /// The records that no queue took.
     pub dropped: Losses,
-    /// The spans whose start no queue took.
+    /// The spans whose record no queue took.
     pub dropped_spans: Count,
     /// Whether the back end has ended. Then no call waits for room, since nobody makes any.
     pub has_ended: Switch,

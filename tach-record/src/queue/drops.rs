@@ -31,7 +31,7 @@ struct Unreported {
 pub struct Loss {
     /// The records, with their levels and times.
     pub records: Dropped,
-    /// How many of the records are starts of spans, or spans that have ended. These spans are lost.
+    /// How many of the records are spans that have ended. These spans are lost.
     pub spans: u64,
     /// Whether records of spans were dropped that `remains` has no room to count.
     pub is_incomplete: bool,

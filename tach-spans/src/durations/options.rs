@@ -80,7 +80,9 @@ impl Durations {
     /// Sets how many histograms a metric may have: two or more, by default 2,000. The durations of
     /// spans are one metric, and each of the times that tach-http records is another. One of the
     /// histograms is for all that the others have no room for; it has the attribute
-    /// `otel.metric.overflow`. A histogram takes up to 2 KiB.
+    /// `otel.metric.overflow`. A histogram takes up to 2 KiB, and each series has two. Calls add to
+    /// histograms of their own first: up to eight for each callsite of spans without chosen
+    /// attributes, and for each series of other times.
     ///
     /// # Examples
     ///

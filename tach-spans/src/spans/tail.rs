@@ -41,8 +41,7 @@ const MAX_DELAY: Duration = Duration::from_secs(30);
 /// `Stats::early_traces` counts these. So is each open trace when the process ends.
 /// A flush sends the traces that have ended, and leaves open ones alone.
 ///
-/// A span whose end a [`WhenFull`](tach_record::queue::WhenFull) policy dropped is not slow, since
-/// its duration is not known.
+/// A span whose record a [`WhenFull`](tach_record::queue::WhenFull) policy dropped decides nothing.
 ///
 /// # Examples
 ///
