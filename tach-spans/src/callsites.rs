@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use tach_core::UnixTime;
 use tracing_core::Metadata;
+use tracing_core::field::Field;
 
 use tach_record::frame::numbers::{Interner, Numbered, Numbers};
 use tach_record::frame::{
@@ -18,7 +19,7 @@ use tach_record::level::Level;
 
 /// How many callsites of the process can have numbers. The table takes 64 KiB. The records of
 /// further callsites contain their texts, or the texts' numbers.
-const MOST: usize = 4096;
+pub(crate) const MOST: usize = 4096;
 
 static CALLSITES: OnceLock<Numbers<Callsite>> = OnceLock::new();
 
@@ -105,6 +106,13 @@ pub fn is_at_boundary(metadata: &Metadata<'_>, code: Option<Code>) -> bool {
 #[inline]
 pub fn declares_kind(metadata: &Metadata<'_>) -> bool {
     metadata.fields().iter().any(|field| field.name() == KIND)
+}
+
+/// Returns the key of a field, without the `r#` of names such as `r#type`.
+#[inline]
+pub fn key(field: &Field) -> &'static str {
+    let name = field.name();
+    name.strip_prefix("r#").unwrap_or(name)
 }
 
 /// Returns the level of an event or a span.

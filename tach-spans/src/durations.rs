@@ -4,6 +4,7 @@
 
 mod at_calls;
 mod bucket;
+mod declaring;
 pub mod export;
 pub mod histogram;
 pub(crate) mod key;
@@ -18,6 +19,7 @@ use tach_core::UnixTime;
 use tach_log::Value;
 
 use self::at_calls::AtCalls;
+use self::declaring::Declaring;
 use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
@@ -28,6 +30,7 @@ use tach_record::sync::Lock;
 /// The durations of a pipeline's spans.
 pub struct Collected {
     attributes: Vec<String>,
+    declaring: Declaring,
     /// Locked by the back end and by readers. No call of the program waits for it.
     table: Lock<Table>,
     /// What the table does not contain yet. Locked after the table.
@@ -72,7 +75,8 @@ impl Collected {
     pub fn new(options: Durations, start: UnixTime) -> Self {
         let Durations { attributes, max_series } = options;
         let table = Lock::new(Table::new(max_series, start));
-        Self { attributes, table, at_calls: AtCalls::new(max_series) }
+        let declaring = Declaring::new(&attributes);
+        Self { attributes, declaring, table, at_calls: AtCalls::new(max_series) }
     }
 
     /// Returns the keys of the attributes that tell series apart.
@@ -84,8 +88,14 @@ impl Collected {
         self.lock().metrics.of(None, key).record(nanoseconds(took));
     }
 
-    /// Adds the duration of a span of the callsite with that code. Call if there are no
-    /// [attributes](Self::attributes). Returns `false` if it could not be added.
+    /// Returns whether spans of a callsite declare any of the chosen attributes.
+    #[inline]
+    pub fn are_declared(&self, code: Code) -> bool {
+        self.declaring.has(code, &self.attributes)
+    }
+
+    /// Adds the duration of a span of the callsite with that code, which has none of the chosen
+    /// attributes. Returns `false` if it could not be added.
     #[inline]
     pub fn add(&self, code: Code, took: Duration) -> bool {
         self.at_calls.add(code, nanoseconds(took))
@@ -95,7 +105,7 @@ impl Collected {
     /// recorded. Call on the back end, which alone ends periods.
     pub fn collect(&self) -> u64 {
         let mut table = self.lock();
-        self.at_calls.add_to(&mut table.metrics, true);
+        self.at_calls.add_to(&mut table.metrics, self.attributes.len(), true);
         table.recorded()
     }
 
@@ -128,7 +138,7 @@ impl Collected {
         let table = {
             let table = self.lock();
             let mut copy = table.clone();
-            self.at_calls.add_to(&mut copy.metrics, false);
+            self.at_calls.add_to(&mut copy.metrics, self.attributes.len(), false);
             copy
         };
         let by_name = table.metrics.by_name.iter();

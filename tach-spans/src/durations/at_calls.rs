@@ -75,9 +75,10 @@ impl AtCalls {
         false
     }
 
-    /// Adds all histograms to `metrics`. If `are_taken`, they are empty afterwards and keep their
+    /// Adds all histograms to `metrics`. The spans have no values of the chosen attributes, which
+    /// are `attributes` many. If `are_taken`, the histograms are empty afterwards and keep their
     /// memory.
-    pub(super) fn add_to(&self, metrics: &mut Metrics, are_taken: bool) {
+    pub(super) fn add_to(&self, metrics: &mut Metrics, attributes: usize, are_taken: bool) {
         let mut key = Key::default();
         for part in &self.0 {
             let Part { histograms, used, times } = &mut *part.lock();
@@ -85,6 +86,7 @@ impl AtCalls {
                 let Some(Some(histogram)) = histograms.get_mut(number as usize) else { continue };
                 if let Some(metadata) = callsites::callsite(number) {
                     key.begin(metadata.name());
+                    (0..attributes).for_each(|_| key.part(&[]));
                     metrics.of(None, &key).add(histogram);
                 }
                 if are_taken {
@@ -148,7 +150,7 @@ mod tests {
 
     fn sums(all: &AtCalls, are_taken: bool) -> Vec<(String, u64, u128)> {
         let mut metrics = Metrics::new(9);
-        all.add_to(&mut metrics, are_taken);
+        all.add_to(&mut metrics, 0, are_taken);
         let mut sums = Vec::new();
         for (name, metric) in &metrics.by_name {
             sums.extend(metric.series.iter().map(|Series { key, recent, .. }| {

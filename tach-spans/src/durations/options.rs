@@ -20,14 +20,15 @@ const LEAST_SERIES: usize = 2;
 /// targets with that name share a histogram. A span lasts until a thread leaves it for the last
 /// time, or until its last handle is dropped if no thread has entered it. It is counted after that
 /// handle and those of its children were dropped. The duration is one of ticks, so that no step of
-/// the wall clock bends it. The duration of a sampled span is not counted if a
-/// [`WhenFull`](tach_record::queue::WhenFull) policy dropped the span or its end.
+/// the wall clock bends it. The duration of a span that is sampled, or has a chosen attribute, is
+/// not counted if a [`WhenFull`](tach_record::queue::WhenFull) policy dropped the span or its end.
 ///
 /// # Cost
 ///
 /// Spans that are sampled cost their callers nothing more. A call adds the duration of a span that
-/// is not sampled to a histogram, and logs nothing. With chosen attributes, such a span costs two
-/// short records instead.
+/// is not sampled to a histogram, and logs nothing. A span that declares a chosen attribute, or has
+/// one set, logs a record when it ends instead, and another one each time that a chosen attribute is
+/// set.
 ///
 /// # Examples
 ///
@@ -57,7 +58,7 @@ impl Durations {
     }
 
     /// Collects the durations by this field of spans too: each of its values has histograms of its
-    /// own. Of a span that is not sampled, the chosen fields alone are read.
+    /// own. The field need not be [declared](Self#cost).
     ///
     /// The last value that is recorded counts. Choose fields with few values, such as a route or a
     /// status, and none with ids.

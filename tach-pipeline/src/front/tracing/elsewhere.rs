@@ -1,8 +1,6 @@
 //! Spans with a parent elsewhere: in another process, in a context of `opentelemetry`, or set after
 //! the start. Headers for the next process.
 
-use core::num::NonZeroU32;
-
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
@@ -12,7 +10,6 @@ use super::parents::Parents;
 use super::parts::{Target, log_kept};
 use super::spans::Beginning;
 use crate::callsites::is_at_boundary;
-use crate::channel::current_thread;
 use crate::frame::{self, Code, Linked, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -112,8 +109,7 @@ impl Pipeline {
         }
         let (before, slot) = (target.context, span.ids());
         // The move takes the words of the start.
-        let thread = current_thread::number(&shared.channel).map_or(0, NonZeroU32::get);
-        if !span.keep_start(before, shared.clock_time(), thread) {
+        if !self.keep_start(target) {
             return false;
         }
         if is_stranger {

@@ -9,7 +9,7 @@ use tracing_core::field::{Field, Visit};
 use tracing_core::subscriber::Interest;
 use tracing_core::{LevelFilter, Metadata};
 
-pub(super) use crate::callsites::level;
+pub(super) use crate::callsites::{key, level};
 use crate::channel::current_thread;
 use crate::filter::Filters;
 use crate::frame::MaybeStatic;
@@ -35,12 +35,6 @@ const OMITTED: &str = "omitted_spans";
 /// made, since all of these have one place.
 pub(super) fn callsite(metadata: &Metadata<'static>) -> Option<Callsite<'static>> {
     Some(Callsite { file: metadata.file()?, line: metadata.line()? })
-}
-
-/// Returns the key without the `r#` of names such as `r#type`.
-pub(super) fn key(field: &Field) -> &'static str {
-    let name = field.name();
-    name.strip_prefix("r#").unwrap_or(name)
 }
 
 impl Filters {

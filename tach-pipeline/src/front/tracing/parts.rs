@@ -1,5 +1,7 @@
 //! What calls add to open spans: values, links and a status.
 
+use core::num::NonZeroU32;
+
 use tach_log::Value;
 use tracing_core::Metadata;
 use tracing_core::span::Record;
@@ -61,7 +63,8 @@ impl Pipeline {
     }
 
     /// Logs values of an open span. If the span is not sampled, also passes the keys by which
-    /// durations are collected, if `are_any` of the values theirs.
+    /// durations are collected, if `are_any` of the values theirs. Then keeps the record of the
+    /// span, so that the back end counts the duration.
     #[inline]
     pub(super) fn log_values(
         &self,
@@ -75,8 +78,19 @@ impl Pipeline {
         }
         let chosen = self.shared().spans.durations.as_ref().map_or(&[][..], Collected::attributes);
         if !chosen.is_empty() && are_any(chosen) {
+            if !span.span.has_record() && !self.keep_start(span) {
+                return;
+            }
             self.log_record(span.context, RecordKind::Values, |to| write(to, Some(chosen)));
         }
+    }
+
+    /// Keeps the record of a span, whose words are then no longer needed. Returns `false` if the span
+    /// is closed.
+    pub(super) fn keep_start(&self, Target { span, context }: Target) -> bool {
+        let shared = self.shared();
+        let thread = current_thread::number(&shared.channel).map_or(0, NonZeroU32::get);
+        span.keep_start(context, shared.clock_time(), thread)
     }
 
     pub(super) fn link_to_span(&self, span: Target, follows: Open) {

@@ -469,10 +469,12 @@ impl Shared {
             Writer::begin_span(&mut scratch, level(metadata), texts, &record)
         };
         let start = to.end_so_far();
-        // Nobody reads the fields of a span that is not sampled and follows another one.
-        let is_read = context.is_sampled || !follows || self.wanted.events || self.wanted.durations;
-        if is_read {
+        // Nobody reads other fields of a span that is not sampled and follows another one than those
+        // of its duration.
+        if context.is_sampled || !follows || self.wanted.events {
             attributes.record(&mut Visitor::of_span(&mut to));
+        } else if let Some(durations) = &self.spans.durations {
+            attributes.record(&mut Visitor::of_keys(&mut to, durations.attributes()));
         }
         let fields = start..to.end_so_far();
         if let Some(inherited) = inherited {

@@ -55,13 +55,14 @@ impl Shared {
         self.spans.contexts.unsampled_parent(parent)
     }
 
-    /// Returns whether a span that is not sampled may log a record when it ends: the back end counts
-    /// its duration, since that knows the values of the chosen attributes. A callsite without a code
-    /// has no place for a duration, and what is kept of its spans is a record.
+    /// Returns whether a record is kept of a span that is not sampled when it starts. The back end
+    /// counts the durations of spans that declare a chosen attribute, since it knows the last value.
+    /// A callsite without a code has no place for a duration, and what is kept of its spans is a
+    /// record.
     #[inline]
     pub(super) fn may_log_unsampled(&self, code: Option<Code>) -> bool {
         match code {
-            Some(_) => self.spans.durations.as_ref().is_some_and(|it| !it.attributes().is_empty()),
+            Some(code) => self.spans.durations.as_ref().is_some_and(|it| it.are_declared(code)),
             None => self.wanted.durations || self.wanted.spans,
         }
     }
@@ -92,12 +93,11 @@ impl Shared {
         }
     }
 
-    /// Returns whether the duration of a span that ends and is not sampled is counted now: no
-    /// attributes are chosen, and nobody has kept its record to move it.
+    /// Returns whether the duration of a span that ends and is not sampled is counted now. A record
+    /// was kept of a span that was moved, or may have values of chosen attributes.
     #[inline]
     pub(super) fn counts_at_end(&self, closing: &Closing) -> bool {
-        let durations = self.spans.durations.as_ref();
-        !closing.has_record() && durations.is_some_and(|it| it.attributes().is_empty())
+        self.wanted.durations && !closing.has_record()
     }
 
     /// Counts the duration of a span that ends.

@@ -22,7 +22,7 @@ use test_support::receiver::{Requests, serve};
 use super::propagation::{parent, unsampled};
 use super::received::{decode, spans};
 use super::{Printed, pipeline, run, sink};
-use crate::support::{LONG, in_subscriber, subscriber};
+use crate::support::{LONG, Memory, in_subscriber, subscriber};
 
 const START_NS: u64 = 1_700_000_000_123_456_789;
 
@@ -504,6 +504,103 @@ fn other_times_have_metrics_of_their_own() {
         run(guard.pipeline(), || drop(tracing::info_span!("tach.mine", http.route = "/a")));
         if temporality == Temporality::Delta {
             assert_eq!(found(), of(&[mine]));
+        }
+    }
+}
+
+/// A span that declares no chosen attribute is counted by its thread when it ends, unless a chosen
+/// attribute is set later. Lines within have all fields in any case.
+#[test]
+fn each_way_to_set_a_chosen_attribute_is_counted() {
+    for (ratio, has_lines, has_clock, is_named) in [0.0, 1.0]
+        .into_iter()
+        .flat_map(|ratio| [(ratio, false), (ratio, true)])
+        .flat_map(|(ratio, has_lines)| [(ratio, has_lines, false), (ratio, has_lines, true)])
+        .flat_map(|(ratio, lines, clock)| [(ratio, lines, clock, true), (ratio, lines, clock, false)])
+    {
+        let (clock, memory) = (manual(), Memory::default());
+        let (requests, guard) = pipeline(|builder| {
+            let durations = Durations::new().attribute("route").attribute("otel.status_code");
+            let builder = builder.sampling(Sampling::ratio(ratio)).durations(durations);
+            let builder = if has_lines { builder.sink(memory.json()) } else { builder };
+            let builder = if is_named { builder } else { builder.filter("trace,parent=off") };
+            if has_clock { builder.with_clock(clock) } else { builder }
+        });
+        let dispatch = subscriber(guard.pipeline());
+        tracing::dispatcher::with_default(&dispatch, || {
+            // Most spans follow their parent. Roots may still get one.
+            let parent = tracing::info_span!(target: "parent", "parent", of = "parent");
+            let _entered = is_named.then(|| parent.clone().entered());
+            let take = |span: tracing::Span| {
+                span.in_scope(|| {
+                    clock.advance(Duration::from_secs(1));
+                    tracing::info!("within");
+                });
+            };
+            (0..3).for_each(|at| take(tracing::info_span!("plain", at)));
+            take(tracing::info_span!("declared", route = "/a", other = 7));
+            let span = tracing::info_span!("empty", route = tracing::field::Empty, other = 7);
+            span.record("route", "/b");
+            take(span);
+            drop(tracing::info_span!("empty", route = tracing::field::Empty, other = 7));
+            for route in ["/x", "/c"] {
+                let span = tracing::info_span!("late", other = 7);
+                span.in_scope(|| clock.advance(Duration::from_secs(1)));
+                span.set_attribute("other", 8);
+                span.set_attribute("route", route);
+                thread::scope(|scope| {
+                    scope.spawn(|| span.set_attribute("route", "/c"));
+                });
+                take(span);
+            }
+            let span = tracing::info_span!("failed");
+            span.set_status(Err("why"));
+            take(span);
+            for (context, at) in [(unsampled(), 0), (super::propagation::parent(), 1)] {
+                for is_set_before in [true, false] {
+                    let span = tracing::info_span!("moved", at);
+                    let set = || span.set_attribute("route", "/m");
+                    is_set_before.then(set);
+                    assert!(span.set_remote_parent(&context));
+                    (!is_set_before).then(set);
+                    take(span);
+                }
+            }
+        });
+        drop(dispatch);
+        guard.pipeline().flush(LONG).unwrap();
+        let mut found = Vec::new();
+        for all in guard.pipeline().durations() {
+            let values: Vec<_> = all.attributes().map(|(_, value)| value).collect();
+            found.push((all.name().to_owned(), values.join(" "), all.count(), all.sum().as_secs()));
+        }
+        found.sort();
+        let of = |name: &str, values: &str, count, seconds| {
+            (name.to_owned(), values.to_owned(), count, if has_clock { seconds } else { 0 })
+        };
+        let mut expected = vec![
+            of("declared", "/a", 1, 1),
+            of("empty", "", 1, 0),
+            of("empty", "/b", 1, 1),
+            of("failed", "error", 1, 1),
+            of("late", "/c", 2, 4),
+            of("moved", "/m", 4, 4),
+            of("plain", "", 3, 3),
+        ];
+        if is_named {
+            expected.insert(6, of("parent", "", 1, 14));
+        }
+        let mode = format!("{ratio} {has_lines} {has_clock} {is_named}");
+        assert_eq!(found, expected, "{mode}");
+        let sent = spans(&requests).len();
+        assert_eq!(sent, if ratio > 0.0 { 11 + usize::from(is_named) } else { 2 }, "{mode}");
+        if has_lines {
+            let records = memory.records();
+            assert_eq!(records.len(), 12, "{mode}");
+            let of_parent = records.iter().filter(|record| record["of"] == "parent").count();
+            assert_eq!(of_parent, if is_named { 12 } else { 0 }, "{mode}");
+            let others = records.iter().filter(|record| record["other"] == 7).count();
+            assert_eq!(others, 4, "{mode}: {}", memory.text());
         }
     }
 }

@@ -115,6 +115,14 @@ impl Open {
         self.slot.start()
     }
 
+    /// Returns whether the slot keeps a record. If another thread keeps one just now, the answer may
+    /// be `false`.
+    #[inline]
+    pub fn has_record(self) -> bool {
+        // ORDERING: Relaxed: only the lock publishes the record.
+        self.slot.has_record.load(Ordering::Relaxed)
+    }
+
     /// Keeps the bytes of `from`, whose fields the events within show: a record, or fields alone.
     /// `from` gets other memory. Call before other threads know the span.
     #[inline]
