@@ -10,19 +10,79 @@ use core::num::NonZero;
 /// The scale of a histogram whose durations are close together: a bucket is 0.5 % wide.
 pub(super) const MAX_SCALE: u32 = 7;
 
+/// The buckets of an octave at that scale.
+const BUCKETS: usize = 1 << MAX_SCALE;
+const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
+const EXPONENT_BIAS: i32 = f64::MAX_EXP - 1;
+
+/// The mantissas of the lower bounds of an octave's buckets. The last one is no bound.
+static BOUNDS: [u64; BUCKETS + 1] = bounds();
+
+/// The parts into which the mantissas are cut. Each contains one bound at most: bounds are 0.5 %
+/// apart, or more.
+const CELLS: usize = 1 << CELL_BITS;
+const CELL_BITS: u32 = MAX_SCALE + 1;
+const CELL_SHIFT: u32 = MANTISSA_BITS - CELL_BITS;
+
+/// How many bounds are below each cell.
+static BELOW: [u8; CELLS] = below();
+
 /// Returns the index of a duration's bucket at [`MAX_SCALE`]. At each lower scale a bucket consists
 /// of two neighbors of the scale above, so the index is half as large.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "beyond 104 days a double rounds a duration, and all indices are below 2^13"
-)]
+///
+/// It is looked up: a logarithm would take most of the time that a duration takes.
+#[expect(clippy::cast_precision_loss, reason = "beyond 104 days a double rounds a duration")]
+#[inline]
 pub(super) fn index(ns: NonZero<u64>) -> i32 {
-    let position = (ns.get() as f64 / 1e9).log2() * f64::from(1 << MAX_SCALE);
-    // The index is `ceil` less one, since the upper bound belongs to the bucket. `ceil` itself is
-    // avoided, since it is a function call on many processors.
-    let whole = position as i32;
-    whole - i32::from(position <= f64::from(whole))
+    let bits = (ns.get() as f64 / 1e9).to_bits();
+    let mantissa = bits & ((1 << MANTISSA_BITS) - 1);
+    let octave = (bits >> MANTISSA_BITS) as i32 - EXPONENT_BIAS;
+    let below = BELOW[(mantissa >> CELL_SHIFT) as usize];
+    // The upper bound belongs to the bucket.
+    let is_above = mantissa > BOUNDS[usize::from(below)];
+    (octave << MAX_SCALE) + i32::from(below) + i32::from(is_above) - 1
+}
+
+/// Computes the bounds by the roots of 2, in fixed point.
+const fn bounds() -> [u64; BUCKETS + 1] {
+    const ONE: u128 = 1 << 60;
+    let mut bounds = [u64::MAX; BUCKETS + 1];
+    let mut at = 0;
+    while at < BUCKETS {
+        let (mut bound, mut root, mut bit) = (ONE, 2 * ONE, MAX_SCALE);
+        while bit > 0 {
+            bit -= 1;
+            root = (root * ONE).isqrt();
+            if at >> bit & 1 == 1 {
+                bound = bound * root / ONE;
+            }
+        }
+        bounds[at] = mantissa_of(bound - ONE);
+        at += 1;
+    }
+    bounds
+}
+
+/// Returns the mantissa of a number from 1 to 2 in fixed point, without the one.
+#[expect(clippy::cast_possible_truncation, reason = "the fraction has 60 bits")]
+const fn mantissa_of(fraction: u128) -> u64 {
+    (fraction >> (60 - MANTISSA_BITS)) as u64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "at most 128 are below")]
+const fn below() -> [u8; CELLS] {
+    let bounds = bounds();
+    let mut all = [0; CELLS];
+    let mut cell = 0;
+    while cell < CELLS {
+        let mut below = 0;
+        while bounds[below] < (cell as u64) << CELL_SHIFT {
+            below += 1;
+        }
+        all[cell] = below as u8;
+        cell += 1;
+    }
+    all
 }
 
 #[cfg(test)]
