@@ -246,6 +246,13 @@ impl Sampling {
         self.follows_parents
     }
 
+    /// Returns whether a span is not sampled if another one of its trace in this process is not.
+    #[inline]
+    pub fn decides_for_trace(&self) -> bool {
+        // Without rules, each span that ignores its parent is decided about by the trace alone.
+        self.follows_parents || self.rules.is_empty()
+    }
+
     /// Returns whether spans within one that is not sampled are disabled.
     #[inline]
     pub const fn skips_children(&self) -> bool {
@@ -371,6 +378,15 @@ mod tests {
             assert_eq!(has(&sampling), [of_root, false, true]);
             assert_eq!(has(&sampling.ignore_parents()), [of_root; 3]);
         }
+    }
+
+    /// Otherwise a child of an unsampled span would be left out although its name has a rule.
+    #[test]
+    fn only_a_rule_decides_otherwise_within_a_trace() {
+        let ratio = || Sampling::ratio(0.5);
+        assert!(ratio().decides_for_trace() && ratio().ignore_parents().decides_for_trace());
+        assert!(ratio().span("query", 1.0).decides_for_trace());
+        assert!(!ratio().span("query", 1.0).ignore_parents().decides_for_trace());
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Shared {
         let is_plain = !code.is_at_boundary()
             && self.filters.kept.is_none()
             && !self.may_log_unsampled(Some(code))
-            && self.spans.sampling.follows_parents();
+            && self.spans.sampling.decides_for_trace();
         if !is_plain || self.found(attributes, Some(code)).is_around() {
             return None;
         }

@@ -516,7 +516,9 @@ fn each_way_to_set_a_chosen_attribute_is_counted() {
         .into_iter()
         .flat_map(|ratio| [(ratio, false), (ratio, true)])
         .flat_map(|(ratio, has_lines)| [(ratio, has_lines, false), (ratio, has_lines, true)])
-        .flat_map(|(ratio, lines, clock)| [(ratio, lines, clock, true), (ratio, lines, clock, false)])
+        .flat_map(|(ratio, lines, clock)| {
+            [(ratio, lines, clock, true), (ratio, lines, clock, false)]
+        })
     {
         let (clock, memory) = (manual(), Memory::default());
         let (requests, guard) = pipeline(|builder| {
