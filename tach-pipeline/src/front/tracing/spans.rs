@@ -38,7 +38,8 @@ pub(super) struct Beginning<'a> {
 impl Pipeline {
     /// Returns the subscriber's span with that id, which may be closed. The own subscriber's ids
     /// are numbers of slots.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
     pub(super) fn find(&self, id: &Id) -> Option<Open> {
         let number = if self.keys.are_numbers {
             Number::of(id.into_non_zero_u64())
@@ -46,6 +47,12 @@ impl Pipeline {
             self.layers().get(self.keys.key(id.into_u64()))?
         };
         number.may_be_open(self.keys.owner)
+    }
+
+    /// Returns the subscriber's span with that id, unless it is closed.
+    #[inline(never)]
+    fn find_open(&self, id: &Id) -> Option<Open> {
+        self.find(id).filter(|span| span.is_open())
     }
 
     /// Returns the slots of the spans of the pipeline's layers.
@@ -64,7 +71,7 @@ impl Pipeline {
     ) -> Option<Open> {
         match (innermost, named) {
             (Innermost::Recorded(span) | Innermost::Unrecorded(span), _) => Some(span),
-            (Innermost::Other, Some(id)) => self.find(id).filter(|span| span.is_open()),
+            (Innermost::Other, Some(id)) => self.find_open(id),
             (Innermost::Other, None) if is_contextual => current::of_owner(self.keys.owner),
             _ => None,
         }
