@@ -213,8 +213,10 @@ impl Series {
     }
 }
 
+#[inline]
 fn nanoseconds(took: Duration) -> u64 {
-    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)
+    // A product of 128 bits would take longer.
+    took.as_secs().saturating_mul(1_000_000_000).saturating_add(took.subsec_nanos().into())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use core::array;
 use core::cell::Cell;
 
 use core::time::Duration;
+use std::sync::MutexGuard;
 
 use super::histogram::Histogram;
 use super::key::Key;
@@ -62,17 +63,21 @@ impl AtCalls {
     /// the one that holds a part. Returns `false` if no part was free.
     #[inline]
     fn with_part(&self, add: impl FnOnce(&mut Part)) -> bool {
-        let last = LAST.get();
-        for at in last..last + TRIES {
-            if let Some(mut part) = self.0[at % PARTS].try_lock() {
-                add(&mut part);
-                if at != last {
-                    LAST.set(at % PARTS);
-                }
-                return true;
-            }
-        }
-        false
+        let last = self.0[LAST.get() % PARTS].try_lock();
+        let Some(mut part) = last.or_else(|| self.another_part()) else { return false };
+        add(&mut part);
+        true
+    }
+
+    /// Returns the next part that no thread holds, which is the thread's from now on.
+    #[cold]
+    fn another_part(&self) -> Option<MutexGuard<'_, Part>> {
+        let next = LAST.get() + 1;
+        (next..next + TRIES).map(|at| at % PARTS).find_map(|at| {
+            let part = self.0[at].try_lock()?;
+            LAST.set(at);
+            Some(part)
+        })
     }
 
     /// Adds all histograms to `metrics`. The spans have no values of the chosen attributes, which

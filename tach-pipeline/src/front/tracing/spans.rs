@@ -143,7 +143,7 @@ impl Pipeline {
                 || shared.filters.is_span_recorded(level(metadata), metadata.target()))
                 && self.start_span(shared, attributes, span, code, innermost)
         };
-        if !is_kept && shared.wanted.events {
+        if !is_kept && shared.wanted.events && !metadata.fields().is_empty() {
             keep_fields(attributes, span);
         }
         Some(span)
@@ -361,7 +361,7 @@ impl Pipeline {
 }
 
 /// Keeps the fields of a new span in its slot.
-#[inline]
+#[inline(never)]
 pub(super) fn keep_fields(attributes: &Attributes<'_>, span: Open) {
     if !attributes.is_empty() {
         let mut scratch = current_thread::take_scratch();

@@ -69,7 +69,7 @@ impl Shared {
 
     /// Begins another span that is not sampled. Keeps its start and its fields if lines or a later
     /// decision may need them.
-    #[inline(never)]
+    #[inline]
     pub(super) fn begin_unsampled(
         &self,
         attributes: &Attributes<'_>,
@@ -77,7 +77,7 @@ impl Shared {
         follows: bool,
     ) -> trace::Begun {
         let waits = self.wanted.spans && !follows;
-        if waits && !attributes.metadata().fields().is_empty() || self.wanted.events {
+        if (waits || self.wanted.events) && !attributes.metadata().fields().is_empty() {
             keep_fields(attributes, span);
         }
         self.begun_unsampled(waits)
