@@ -12,8 +12,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 #[test]
 fn the_collector_takes_durations() {
     let Some(collector) = Collector::start() else { return };
-    let otlp =
-        Otlp::new().endpoint(&collector.endpoint()).compression(tach_otlp::Compression::Gzip);
+    let otlp = Otlp::new().endpoint(collector.endpoint()).compression(tach_otlp::Compression::Gzip);
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
     let guard = Pipeline::builder()
         .sink(Sink::otlp(otlp.signals([Signal::Metrics])))

@@ -80,7 +80,7 @@ fn a_path_that_the_collector_does_not_know_is_a_refusal() {
 fn a_collector_that_is_away_from_the_start_gets_all_later() {
     for kind in KINDS {
         let Some(mut collector) = Collector::stopped() else { return };
-        let (guard, _) = kind.build(Otlp::new().endpoint(&collector.endpoint()));
+        let (guard, _) = kind.build(Otlp::new().endpoint(collector.endpoint()));
         kind.log(guard.pipeline(), ["early"; 1_000]);
         assert!(guard.pipeline().flush(SHORT).is_err());
         collector.run();
@@ -102,7 +102,7 @@ fn a_collector_that_is_away_from_the_start_gets_all_later() {
 fn a_collector_that_starts_while_the_process_ends_gets_all() {
     for kind in KINDS {
         let Some(mut collector) = Collector::stopped() else { return };
-        let (guard, _) = kind.build(Otlp::new().endpoint(&collector.endpoint()));
+        let (guard, _) = kind.build(Otlp::new().endpoint(collector.endpoint()));
         let pipeline = guard.pipeline().clone();
         kind.log(&pipeline, ["late"; 100]);
         thread::scope(|scope| {

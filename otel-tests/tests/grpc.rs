@@ -340,7 +340,7 @@ fn a_flush_delivers_to_a_server_that_accepts_in_time() {
     }
     let Some(mut collector) = Collector::stopped() else { return };
     let port = collector.port(Protocol::Grpc);
-    let guard = build(Otlp::new().endpoint(&format!("http://127.0.0.1:{port}")));
+    let guard = build(Otlp::new().endpoint(format!("http://127.0.0.1:{port}")));
     start_spans(guard.pipeline(), ["late"]);
     thread::scope(|scope| {
         let flush = scope.spawn(|| guard.pipeline().flush(LONG));
@@ -374,7 +374,7 @@ fn a_server_of_something_else_is_named() {
     assert!(guard.pipeline().flush(50 * SHORT).is_err());
 
     let Some(collector) = Collector::start() else { return };
-    let guard = build(Otlp::new().endpoint(&collector.endpoint()));
+    let guard = build(Otlp::new().endpoint(collector.endpoint()));
     start_spans(guard.pipeline(), ["once"]);
     let error = guard.pipeline().flush(50 * SHORT).unwrap_err().to_string();
     assert!(error.contains("4317"), "{error}");

@@ -18,8 +18,8 @@ fn the_client_s_records_are_not_sent() {
     let endpoint = |protocol| format!("https://localhost:{}", collector.port(protocol));
     let otlp = Otlp::new().certificate(authority.certificate());
     // `rustls` logs through `log`, and `h2` through tracing, with spans.
-    let http = otlp.clone().endpoint(&endpoint(Protocol::Http));
-    let grpc = otlp.protocol(tach_otlp::Protocol::Grpc).endpoint(&endpoint(Protocol::Grpc));
+    let http = otlp.clone().endpoint(endpoint(Protocol::Http));
+    let grpc = otlp.protocol(tach_otlp::Protocol::Grpc).endpoint(endpoint(Protocol::Grpc));
     let builder =
         Pipeline::builder().filter("trace").sink(Sink::otlp(http.clone().signals([Signal::Logs])));
     let builder = builder

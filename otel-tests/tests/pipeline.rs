@@ -36,7 +36,7 @@ fn a_record_arrives_whole() {
     let trace_id = "0af7651916cd43dd8448eb211c80319c";
     for compression in [Compression::None, Compression::Gzip] {
         let Some(collector) = Collector::start() else { return };
-        let options = Otlp::new().endpoint(&collector.endpoint()).compression(compression);
+        let options = Otlp::new().endpoint(collector.endpoint()).compression(compression);
         let options = options.service_name("checkout").attribute("service.instance.id", 3);
         let clock = ManualClock::new(UnixTime::from_nanos(TIME));
         let guard = build(options, |builder| builder.with_clock(clock));
@@ -89,7 +89,7 @@ fn no_record_is_lost_while_the_collector_restarts() {
     const ROUNDS: usize = 3;
     const COUNT: usize = 2_000;
     let Some(mut collector) = Collector::stopped() else { return };
-    let guard = build(Otlp::new().endpoint(&collector.endpoint()), |builder| builder);
+    let guard = build(Otlp::new().endpoint(collector.endpoint()), |builder| builder);
     for round in 0..ROUNDS {
         // The Collector does not run, or was killed in the middle of the last round.
         (0..COUNT).for_each(|number| info(guard.pipeline(), &format!("{round} {number}")));

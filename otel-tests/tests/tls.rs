@@ -110,7 +110,7 @@ fn the_machine_s_authorities_are_the_default() {
     let authority = Authority::new("test");
     let Some(collector) = collector(&authority.issue(&HERE)) else { return };
     let otlp =
-        Otlp::new().endpoint(&format!("https://localhost:{}", collector.port(Protocol::Http)));
+        Otlp::new().endpoint(format!("https://localhost:{}", collector.port(Protocol::Http)));
     let built = Pipeline::builder().sink(Sink::otlp(otlp.clone().signals([Signal::Logs]))).build();
     let error = match built {
         Ok(_) => failure(otlp),

@@ -93,7 +93,7 @@ impl Otlp {
             ignored: Vec::new(),
         };
         options
-            .service_name(&format!("unknown_service:{}", adapter::program_name()))
+            .service_name(format!("unknown_service:{}", adapter::program_name()))
             .attribute(INSTANCE, &*detected::instance_id(process::id()))
             .attribute("telemetry.sdk.name", "tach-otlp")
             .attribute("telemetry.sdk.language", "rust")

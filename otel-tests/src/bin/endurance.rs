@@ -66,7 +66,7 @@ fn run(
     received: &Path,
     time: Duration,
 ) -> Result<Vec<String>, Box<dyn Error>> {
-    let otlp = Otlp::new().endpoint(&format!("http://{address}")).retry_for(Duration::MAX);
+    let otlp = Otlp::new().endpoint(format!("http://{address}")).retry_for(Duration::MAX);
     let rotation = Rotation::new().max_bytes(8 * 1024 * 1024).gzip();
     let guard = Pipeline::builder()
         .sink(Sink::file(log).rotate(rotation))

@@ -66,9 +66,9 @@ fn send(server: &Mutex<Server>, protocol: Protocol, answer: Vec<u8>) {
     let server = server.lock().unwrap_or_else(PoisonError::into_inner);
     *server.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
     let otlp = Otlp::new()
-        .endpoint(&format!("http://{}", server.address))
+        .endpoint(format!("http://{}", server.address))
         .protocol(protocol)
-        .header("authorization", &format!("Bearer {TOKEN}"))
+        .header("authorization", format!("Bearer {TOKEN}"))
         .timeout(Duration::from_secs(5));
     let mut exporter = otlp.exporter().unwrap();
     let Err(rejection) = exporter.send(Signal::Logs, &[]) else { return };

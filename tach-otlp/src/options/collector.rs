@@ -21,8 +21,9 @@ impl Otlp {
     /// ```
     /// let otlp = tach_otlp::Otlp::new().endpoint("http://collector:4318");
     /// ```
-    pub fn endpoint(mut self, url: &str) -> Self {
-        self.requests.iter_mut().for_each(|it| it.endpoint = Endpoint::of_program(url));
+    pub fn endpoint(mut self, url: impl Into<String>) -> Self {
+        let endpoint = Endpoint::of_program(&url.into());
+        self.requests.iter_mut().for_each(|it| it.endpoint = endpoint.clone());
         self
     }
 
@@ -36,8 +37,9 @@ impl Otlp {
     /// ```
     /// let otlp = tach_otlp::Otlp::new().header("x-api-key", "secret");
     /// ```
-    pub fn header(self, name: &str, value: &str) -> Self {
-        self.each(|requests| requests.header(name, value))
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let (name, value) = (name.into(), value.into());
+        self.each(|requests| requests.header(&name, &value))
     }
 
     /// Sets the compression of requests: none by default.

@@ -20,9 +20,9 @@ impl Otlp {
     /// ```
     /// let otlp = tach_otlp::Otlp::new().service_name("checkout");
     /// ```
-    pub fn service_name(mut self, name: &str) -> Self {
+    pub fn service_name(mut self, name: impl Into<String>) -> Self {
         self.ignored.retain(|fault| fault.name() != SERVICE_NAME);
-        self.attribute("service.name", name)
+        self.attribute("service.name", name.into().as_str())
     }
 
     /// Sets an attribute of the resource. It replaces an earlier one of that key.
@@ -32,9 +32,11 @@ impl Otlp {
     /// ```
     /// let otlp = tach_otlp::Otlp::new().attribute("service.instance.id", 3);
     /// ```
-    pub fn attribute<'a>(mut self, key: &str, value: impl Into<Value<'a>>) -> Self {
-        self.attributes.retain(|(known, _)| known != key);
-        self.attributes.push((key.to_owned(), Self::encoded(key, value.into())));
+    pub fn attribute<'a>(mut self, key: impl Into<String>, value: impl Into<Value<'a>>) -> Self {
+        let key = key.into();
+        self.attributes.retain(|(known, _)| *known != key);
+        let attribute = Self::encoded(&key, value.into());
+        self.attributes.push((key, attribute));
         self
     }
 

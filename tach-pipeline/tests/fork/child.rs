@@ -90,7 +90,7 @@ fn children(scene: &str, folder: &Path) -> bool {
     match scene {
         #[cfg(feature = "otlp")]
         "a collector" => {
-            let otlp = tach_pipeline::Otlp::new().endpoint(&to());
+            let otlp = tach_pipeline::Otlp::new().endpoint(to());
             let pipeline = builder.sink(Sink::otlp(otlp)).init().unwrap();
             spans(&pipeline);
         }

@@ -180,7 +180,7 @@ fn builder(scene: &Scene, seed: u64) -> Builder {
 }
 
 fn collector() -> Sink<tach_pipeline::kind::OneFormat> {
-    let collector = Otlp::new().endpoint(&env::var(COLLECTOR).unwrap());
+    let collector = Otlp::new().endpoint(env::var(COLLECTOR).unwrap());
     Sink::otlp(collector.signals([Signal::Logs]))
 }
 

@@ -21,7 +21,7 @@ use crate::scene::{COLLECTOR, Count, Random, Scene, Summary};
 type Received = Arc<Mutex<Vec<Span>>>;
 
 fn builder(scene: &Scene, seed: u64) -> Builder {
-    let collector = Otlp::new().endpoint(&env::var(COLLECTOR).unwrap());
+    let collector = Otlp::new().endpoint(env::var(COLLECTOR).unwrap());
     let builder = Pipeline::builder()
         .sink(Sink::file(scene.log("app.log")))
         .sink(Sink::otlp(collector.signals([Signal::Traces])))
