@@ -15,6 +15,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::MutexGuard;
 
+use foldhash::fast::RandomState;
 use tach_core::UnixTime;
 use tach_log::Value;
 
@@ -56,7 +57,7 @@ struct Metrics {
 
 #[derive(Clone, Default)]
 struct Metric {
-    by_key: HashMap<Key, usize>,
+    by_key: HashMap<Key, usize, RandomState>,
     series: Vec<Series>,
 }
 
