@@ -268,8 +268,8 @@ impl Timeline {
                 self.install(&record, until, tick, round.clocks);
                 return Ok(record.line_at(tick));
             }
-            // Another core's counter may be a little ahead of this one's, so such a tick is not in
-            // the future.
+            // A tick of the future needs no new record yet. But if the present is just before
+            // `until`, `tick` may be the present of another core, whose counter is a little ahead.
             let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
             if round.clocks.ticks().saturating_add(near_ticks) < until {
                 return Ok(record.line_at(tick));
@@ -306,10 +306,10 @@ impl Timeline {
     /// Makes `record` the line in use up to `until`.
     fn install(&self, record: &Record, until: u64, tick: u64, clocks: &dyn ClockPair) {
         if record.is_identity() {
-            // The fast path needs a line that ends, and the identity never does. Install one
-            // stretch at a time, and never one of the future: the line in use only moves forward,
-            // so ticks of the present would miss the fast path. An older tick needs neither a new
-            // stretch nor a look.
+            // The fast path needs a line that ends, but the identity never does, so install it in
+            // stretches. Never install a stretch of the future: the line in use does not move back,
+            // so ticks of the present would miss the fast path until then. A tick before the next
+            // look needs neither a new stretch nor a look.
             if tick < self.current.next_look() {
                 return;
             }

@@ -65,7 +65,8 @@ impl Block {
 
     pub(crate) fn add_span(&mut self, span: &Span<'_>) {
         self.spans.push(Kept::without_events(span, &mut self.bytes));
-        // Take the later end: a span may be left long before it closes, so ends are not in order.
+        // Take the later end: a span is added when it closes but ends when a thread last left it,
+        // so the ends are not in order.
         self.last = self.last.max(Some(span.end));
     }
 

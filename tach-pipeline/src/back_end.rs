@@ -249,8 +249,8 @@ impl BackEnd {
             self.inboxes.fill(&channel.queues, true);
             self.drop_all(start);
         }
-        // A call that was writing at that moment may have left half of its record in the former
-        // file.
+        // A call that was writing when the records were dropped may have left half of its own in
+        // the file that was cut. So look for torn records for a while.
         let is_doubtful = self.cut.is_some_and(|cut| cut.elapsed() < BETWEEN_LOOKS);
         self.inboxes.begin_records(start);
         while self.pass_on_some(start, is_doubtful) {

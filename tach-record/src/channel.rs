@@ -122,7 +122,8 @@ impl Channel {
         let is_pushed = sender.push_when_full(&self.queues, record, self.when_full, || {
             self.may_wait() && start.is_none_or(|start| start.elapsed() < LONGEST_FOR_ANOTHER)
         });
-        // Wake the back end also if only the reserve was asleep.
+        // Wake the back end: a warning or an error that the queue dropped may be in the reserve,
+        // which may have been asleep although the queue was not.
         self.signals.waker.notify();
         is_pushed
     }
@@ -269,7 +270,8 @@ mod tests {
         let [channel, other] =
             [(); 2].map(|()| Arc::new(Channel::in_file(4096, WhenFull::Block, None)));
         let push = |channel| current_thread::push_words(channel, &record);
-        // A record that interrupts the first one gets no queue, also after a panic.
+        // While a call uses the thread's queue, records go to the common queue, and the thread has
+        // no number, not even in another channel. A panic ends the use.
         let unwound = panic::catch_unwind(AssertUnwindSafe(|| {
             current_thread::with_queue(&channel, |_| {
                 assert!([&channel, &other].map(push).into_iter().all(|is_pushed| is_pushed));

@@ -168,8 +168,9 @@ impl Sender {
         links.change(|links| {
             let is_in_use = !producer.is_empty();
             let rings = if pool.file().is_some() {
-                // Sum up the capacities: a record that is longer than a ring, and not added by
-                // reference, gets a ring of its length.
+                // Sum up the capacities, since the rings of a file differ in size: a record that is
+                // longer than a ring, but too short to be added by reference, gets a ring of its
+                // own length.
                 let links = links.iter().map(|link: &Link| &link.done);
                 let rings = links.chain(is_in_use.then_some(&*producer));
                 rings.filter(|ring| !ring.is_lost()).map(Producer::capacity).sum::<usize>()

@@ -107,9 +107,9 @@ impl<F> Limited<F> {
         }
         if *this.is_left == Some(true) {
             ready!(this.alarm.poll(cx));
-            // If the thread was busy, both ends have passed, and the outer future is polled after
-            // this one. Set the alarm instead of waking: a combinator would poll this future again
-            // first.
+            // The grace is over. But if the thread was busy meanwhile, the outer future was not
+            // polled yet, and is polled only after this one. So wait once more. Set the alarm for
+            // that instead of waking the task: a combinator would poll this future again first.
             *this.is_left = Some(false);
             this.alarm.set(Duration::from_millis(1));
         }

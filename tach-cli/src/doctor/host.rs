@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(named(Some(*HYPER_V), KVM).as_deref(), Some("KVM"));
         assert_eq!(named(Some(*HYPER_V), Some(*b"XenVMMXenVMM")).as_deref(), Some("Xen"));
         assert_eq!(named(Some(*HYPER_V), Some(*b"????????????")).as_deref(), Some("Hyper-V"));
-        // KVM imitates no other hypervisor, so the name of a second interface is not KVM's.
+        // Only Hyper-V is imitated: any other first name is the hypervisor's own, whatever the
+        // second.
         assert_eq!(named(KVM, Some(*HYPER_V)).as_deref(), Some("KVM"));
     }
 

@@ -32,7 +32,8 @@ fn parse(bytes: &[u8]) -> Option<u64> {
     let seq_count = u32::from_le_bytes(field(bytes, 12)?);
     let disruption_marker = u64::from_le_bytes(field(bytes, 16)?);
     let _flags: [u8; 8] = field(bytes, 24)?;
-    // Odd while the hypervisor writes. The driver waits for an even number before it copies.
+    // The number is odd while the hypervisor writes. The driver should never return such a copy: it
+    // waits for an even number first.
     let whole = seq_count % 2 == 0;
     let known = magic == MAGIC && version == VERSION && usize::try_from(size).ok()? >= BYTES;
     (known && whole).then_some(disruption_marker)

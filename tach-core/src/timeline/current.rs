@@ -95,7 +95,7 @@ impl Current {
         let rate = FastRate::from_q32(q32);
         let to_end_ns = rate.ns(end_tick - start_tick) - rate.ns(earlier - start_tick);
         let after_ns = Rate::from_q48(q48).checked_ns(later - end_tick)?;
-        // A time that `i64` can't hold must be clamped, which the forecast's lines do.
+        // Leave a time that `i64` may not hold to the forecast's lines, which clamp it.
         (after_ns < 1 << 62).then_some(to_end_ns + after_ns)
     }
 

@@ -272,7 +272,7 @@ impl Layout {
     fn other_name(&self, key: &str, event: &Event<'_>, names: &mut Names) -> String {
         names.free(&self.own_name(key), &|is| self.reserves(is), &|is| {
             event.has_key(&|key| {
-                // Test `keeps` first: it rules out most keys, for which no name need be built then.
+                // Test `keeps` first: it rules out most keys, whose names then need not be built.
                 self.own.keeps(self.syntax, key) && {
                     let name = self.own_name(key);
                     self.is_unchanged(event, key, &name) && is(&name)

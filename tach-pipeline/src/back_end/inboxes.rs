@@ -436,8 +436,9 @@ impl Inbox {
         self.free_passed_on();
         self.passed_on = self.long.pop_front();
         if self.passed_on.is_none() {
-            // Somebody has cut the file of the queue's rings: skip any number of zeros before the
-            // next record.
+            // No record belongs to this reference: somebody has cut the file of the queue's rings,
+            // and zeros look like a reference. Skip a single word, since the next record may begin
+            // right after it.
             self.done = start + frame::WORD;
         }
     }

@@ -381,7 +381,7 @@ impl Builder {
 /// Returns the sink of a pipeline without sinks.
 fn default_sink() -> Sink {
     let mut sink: Sink = Sink::stderr().into();
-    // Count the default sink as written, so that a configuration file's sinks replace it.
+    // Mark the default sink as one of a configuration file, so that a file's sinks replace it.
     sink.common.written = Some(0);
     sink
 }

@@ -271,8 +271,8 @@ impl Spans {
                 span.context.trace = open.moved_to.unwrap_or(context.trace);
                 span.dropped.parts = open.dropped.parts;
                 span.dropped.bytes += open.dropped.bytes;
-                // A key can have several values only if two parts have fields. The fields of many
-                // spans are one part.
+                // A key can have several values only if two parts have fields. In many spans only
+                // one part has any, and `last_values` has nothing to do.
                 span.has_values = open.values > 1 || open.values == 1 && has_fields(record);
                 span.records = &open.records;
             }

@@ -336,8 +336,9 @@ impl Slot {
     /// Frees the slot. Call when its span closes.
     #[inline]
     pub fn remove(&self) {
-        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read. With
-        // that of `has`: what the span logged is in the queues.
+        // ORDERING: Release, with the Acquire of `take`: the next span's ids are written only after
+        // the last read of this span's. With that of `has`: a thread that finds the span gone finds
+        // what it logged in the queues.
         self.id.store(0, Ordering::Release);
     }
 }

@@ -104,8 +104,9 @@ impl DeadFiles {
     /// the files in which that can't be stored.
     pub(super) fn note(&mut self) -> Vec<Skipped> {
         let removed = self.over.drain(..mem::take(&mut self.marked));
-        // Store in the file that its records are written, and only then remove it: if the file
-        // stays for its recording, the records must not come again.
+        // Store in the file that its records are written, and only then remove it: `remove` leaves
+        // a file whose recording is still to be written, and its records must not be passed on
+        // again.
         let removed = removed.map(|mut it| {
             let removed = it.note().and_then(|()| it.dead.remove());
             removed.map_err(|why| it.dead.skipped(why))

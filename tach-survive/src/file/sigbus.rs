@@ -113,8 +113,8 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     if range.is_some_and(|range| replace(range, address)) {
         return;
     }
-    // The kernel ignores no fault, even if the action says so. So ignore the signal only if no
-    // fault raised it.
+    // An action that ignores the signal does not apply to a fault, at which the kernel ends the
+    // process. So ignore the signal only if no fault raised it.
     let is_over =
         |before: &Action| before.call(signal, info, context) || !is_fault && before.is_ignored();
     if BEFORE.get().is_some_and(is_over) {

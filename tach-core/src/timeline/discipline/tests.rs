@@ -160,7 +160,8 @@ fn the_noise_of_a_sample_is_the_sum_of_its_causes() {
         ((0, 0, 1), 2),
         // A quarter of the half-width.
         ((80, 0, 1), 2 + 10),
-        // Half of an interruption.
+        // Half of the width that an interruption added, and a quarter of the half-width of the
+        // rest.
         ((80, 80, 1), 2 + 40),
         ((80, 40, 1), 2 + 5 + 20),
         // Half a step of the OS clock.

@@ -170,7 +170,8 @@ impl Scenario {
                 self.process.read();
             }
         }
-        // Afterwards the history again has room for all bends of a minute.
+        // Let the failures grow old: `check_purity` expects that the history has room for all
+        // records of the last minute.
         use_for_two_minutes();
         let wanted = if count == 1 { Mode::Moved } else { Mode::Replaced };
         let (failures, mode) = (failures(), self.process.mode.get());

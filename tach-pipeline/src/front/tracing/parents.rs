@@ -128,7 +128,8 @@ mod tests {
                 (Some(own(1, 1)), None),
                 Some(1),
             ),
-            // 4: a span of an SDK in the context, or the pipeline's span there that is not sampled.
+            // 4: a span of an SDK in the context, or an unsampled span of the pipeline, which looks
+            // like one there.
             ("SDK", decide(None, None, sdk.clone(), None), (None, sdk.clone()), Some(4)),
             (
                 "SDK rather than in scope",

@@ -53,8 +53,8 @@ impl Stack {
             let (count, top) = parts(word);
             // ORDERING: Relaxed: published by the exchange.
             below.0.store(top, Ordering::Relaxed);
-            // ORDERING: Release, with the Acquire of `pop`: the slot is cleared, and `below` is
-            // written.
+            // ORDERING: Release, with the Acquire of `pop`: the thread that takes the slot sees
+            // that it is cleared and that `below` is written.
             let pushed = self.0.compare_exchange_weak(
                 word,
                 of(count, index + 1),

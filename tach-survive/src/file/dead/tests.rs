@@ -101,7 +101,7 @@ fn records_that_were_passed_on_are_left_out() {
     let folder = Folder::new("taken");
     folder.add(3, &[]);
     let mut all = Vec::new();
-    // The first item is the report.
+    // The first call passes on only the report, which comes before the records.
     for most in [1, 8, 70, 70, usize::MAX] {
         all.extend(folder.recover_some(most).messages);
     }

@@ -41,8 +41,9 @@ impl Pipeline {
     fn is_around(&self, own: Open, context: &Context) -> bool {
         let span = context.span();
         let span = span.span_context();
-        // If the span is in the other process's trace already, its own parent is nearer. If the
-        // context is around the span's parent too, it was meant for that parent.
+        // If the span is already in the trace of the context, keep the span's parent, which is
+        // nearer. If the context was already current when the thread entered the span around this
+        // one, it was meant for that span.
         let is_new = |it: SpanContext| {
             it.trace != own.ids().context().trace
                 && it.span != around::seen(&self.shared().spans.contexts)
