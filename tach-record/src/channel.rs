@@ -69,7 +69,8 @@ impl Channel {
         }
     }
 
-    /// Notes that the process ends by itself, for a later one that finds its file.
+    /// Notes in the file that the process ends by itself, for the later process that finds the
+    /// file.
     pub fn exits(&self) {
         self.queues.exits();
     }
@@ -282,7 +283,8 @@ mod tests {
         assert!(unwound.is_err());
         let number = |channel| current_thread::number(channel).map(NonZeroU32::get);
         let before = [number(&channel), number(&other)];
-        // What a call may read that a signal handler interrupts between the two words.
+        // The numbers are equal in both channels: a signal handler may interrupt a call between its
+        // loads of the address and of the number, and log to the other channel.
         assert!(before[0].is_some() && before[0] == before[1], "{before:?}");
         assert!([&channel, &other, &channel].map(push).into_iter().all(|is_pushed| is_pushed));
         assert_eq!(before, [number(&channel), number(&other)]);
@@ -315,7 +317,7 @@ mod tests {
         assert_eq!(dropped, 2, "a full ring, and a held lock");
     }
 
-    /// Its first use allocates, which a signal handler must not.
+    /// The first use of the thread's number and name allocates, which a signal handler must not do.
     #[test]
     fn the_thread_is_added_only_if_a_sink_writes_it() {
         let code = Code::of(0).unwrap();

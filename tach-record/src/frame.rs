@@ -16,9 +16,9 @@
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
 //! In a queue, an event of `tracing` or a span may have the number of its callsite in place of the
-//! target, and no name, place and thread. The back end makes such a record whole. The thread is that
-//! of the queue, unless the record has one. A span has the number of the thread on which it started,
-//! and its level is that of the callsite.
+//! target, and no name, place and thread. The back end adds these. The thread is that of the queue,
+//! unless the record has one. A span has the number of the thread on which it started, and its
+//! level is that of the callsite.
 //!
 //! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
 //! span begins with a field without a value, whose key is the span's name. The place in the source
@@ -124,7 +124,7 @@ pub const EVENT_NAME: u32 = 1;
 /// Stands in place of a key in parts without a key. It is not the number of any text.
 const NO_KEY: u32 = u32::MAX;
 
-/// The bits of a field's tag, below the length of its text.
+/// The number of bits of a field's tag, which is below the length of the field's text.
 pub const TAG_BITS: u32 = 5;
 
 /// Ages of traces are stored in 32 bits, so in units of this power of two of ticks or nanoseconds:

@@ -37,18 +37,20 @@ pub trait Keeper: Send {
     /// Notes how far the records were passed on. Call before the sinks write.
     fn prepare(&mut self, to: &mut dyn Receiver);
 
-    /// Makes the records count that were passed on before [`prepare`](Self::prepare), and frees
-    /// their room, if all sinks have written them. Call after the sinks have received them.
+    /// If all sinks have written the records that were passed on before [`prepare`](Self::prepare),
+    /// notes in the file that these are done, and frees their room. Call after the sinks have
+    /// received them.
     fn commit(&mut self, to: &mut dyn Receiver);
 
-    /// Waits until the records count that were passed on, unless a sink fails or is slow. Call
-    /// before a flush is done: the process may end then.
+    /// Waits until all records that were passed on are [committed](Self::commit), unless a sink
+    /// fails or is slow. Call before a flush is done: the process may end then.
     fn settle(&mut self, to: &mut dyn Receiver);
 
-    /// Returns how soon a later call passes records on, or makes some count, if any wait for that.
+    /// Returns how soon a later call must pass records on or commit some, or `None` if none wait.
     fn due(&self, to: &dyn Receiver) -> Option<Duration>;
 
-    /// Ends the work. If everything `is_written`, nothing is left for the next process.
+    /// Ends the work. If all records were written (`is_written`), nothing is left for the next
+    /// process.
     fn end(&mut self, is_written: bool, to: &mut dyn Receiver);
 }
 
@@ -139,7 +141,7 @@ pub trait Receiver {
     /// refused.
     fn came(&self, came: &mut Vec<u64>);
 
-    /// Copies the events that wait for the threads of collectors to the file. Returns how many of
+    /// Copies to the file the events that wait for the threads of collectors. Returns how many of
     /// the first `came` events of each sink wait.
     fn waiting(&self, came: &[u64]) -> Waiting;
 

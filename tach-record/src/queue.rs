@@ -43,7 +43,7 @@ pub struct Sender {
     /// The next ring's place among the queue's rings.
     next_ring: u64,
     queue: Arc<Queue>,
-    /// The queue for warnings and errors that this one drops. Created when the first one is.
+    /// The queue for warnings and errors that this one drops. Created at the first such drop.
     reserve: Option<Box<Sender>>,
 }
 
@@ -197,8 +197,8 @@ impl Sender {
         })
     }
 
-    /// Continues in a small ring, or in one of the file if the last one is in none. Call if the
-    /// thread has logged nothing for a while.
+    /// Continues in a small ring, or in a ring of the file if the last ring is outside of the file.
+    /// Call if the thread has logged nothing for a while.
     pub(crate) fn shrink(&mut self) {
         let Self { producer, next_ring, queue, .. } = self;
         let small = &queue.pool.small;
@@ -226,9 +226,9 @@ impl Sender {
 
     /// Adds a record to a full queue as `policy` says. `Block` waits for room while `may_wait`
     /// returns `true`. Returns whether the record was added. If not, counts it as dropped. Warnings
-    /// and errors that the queue drops are added to its reserve among `queues`. The end of a span,
-    /// a short record of a whole span, its new parent and the decision that it is not sampled are
-    /// added to what remains of dropped records, if there is room.
+    /// and errors that the queue drops are added to its reserve among `queues`. A short record of a
+    /// whole span, a span's new parent and the decision that a span is not sampled are added to
+    /// what remains of dropped records, if there is room.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
@@ -269,8 +269,8 @@ impl Sender {
         self.drop(queues, record.written())
     }
 
-    /// Drops a record. Returns `true` if it is kept after all: in the reserve, or as the end of a
-    /// span is.
+    /// Drops a record. Returns `true` if it is kept after all: in the reserve, or in what remains
+    /// of dropped records, as a short span is.
     fn drop(&mut self, queues: &Queues, record: &[u8]) -> bool {
         self.keep(queues, record) || self.queue.drop_record(record)
     }
@@ -359,7 +359,7 @@ impl Queue {
         }
     }
 
-    /// Drops a record. Returns `true` if it is kept after all, as the end of a span is.
+    /// Drops a record. Returns `true` if it is kept after all, as a short span is.
     fn drop_record(&self, record: &[u8]) -> bool {
         let is_kept = self.drops.add(record);
         if let Some(file) = self.pool.file().filter(|_| !is_kept) {

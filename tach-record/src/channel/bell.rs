@@ -10,11 +10,11 @@ use std::sync::OnceLock;
 
 use crate::sync::Nap;
 
-/// A request's number consists of two counts: the bits from this one on count requests that were
+/// A request's number consists of two counts: the bits from this bit on count requests that were
 /// made because the process ends, and the bits below count all other requests. So one atomic
 /// addition makes a request, and the back end sees of which kind it was.
 const ENDS_SHIFT: u32 = 36;
-/// What a request adds because the process ends.
+/// The addend of a request that is made because the process ends.
 const AN_END: u64 = 1 << ENDS_SHIFT;
 
 /// Returns whether a request after `before` and up to `after` was made because the process ends.
@@ -138,7 +138,7 @@ impl Bell {
         self.ends.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Call when such a caller no longer waits.
+    /// Call when the wait that [`begin_end`](Self::begin_end) announced is over.
     pub fn finish_end(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.ends.fetch_sub(1, Ordering::Relaxed);

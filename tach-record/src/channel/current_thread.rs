@@ -26,9 +26,9 @@ thread_local! {
     };
     static ENDING: Ending = const { Ending };
     /// The address of the channel in which the thread last had a queue, and the thread's number
-    /// there. Zero if there is none, or not any more. A signal handler may change both between the
-    /// loads or the stores of a call, which harms nothing: a thread has the same number in each
-    /// channel, or zero where it has none.
+    /// there. Both are zero if the thread has no queue there, or no longer has one. A signal
+    /// handler may change both between the loads or the stores of a call, which harms nothing: a
+    /// thread has the same number in each channel, or zero where it has none.
     static NUMBER: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
@@ -80,7 +80,7 @@ impl<T> Marked<T> {
     }
 }
 
-/// The mark, until this is dropped, also if the call unwinds.
+/// Keeps the mark until it is dropped, also if the call unwinds.
 struct InUse<'a, T>(RefMut<'a, ManuallyDrop<T>>);
 
 impl<T> Deref for InUse<'_, T> {
@@ -162,9 +162,9 @@ pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
     is_pushed
 }
 
-/// Returns the [number](crate::queue::Queue::thread_number) of the thread, which has a queue in the
-/// channel then. Returns `None` if the next record may be added to another queue, as at the end of
-/// the thread.
+/// Returns the [number](crate::queue::Queue::thread_number) of the thread, and creates the thread's
+/// queue in the channel if there is none. Returns `None` if the next record may be added to another
+/// queue, as at the end of the thread.
 #[inline]
 pub fn number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
     let (address, number) = NUMBER.get();
@@ -240,7 +240,7 @@ fn another_queue<'a>(
     }
     let (sender, owner) = (channel.new_queue(), Arc::downgrade(channel));
     others.extend(at_hand.replace(Lent { address, sender, owner }));
-    // A later channel may get the address of one that is freed here.
+    // Forget the number: the next line may free a channel, and a later channel may get its address.
     NUMBER.set((0, 0));
     others.retain(|lent| lent.owner.strong_count() > 0);
     at_hand.as_mut()
@@ -256,8 +256,8 @@ fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
     in_common(|is_nested| channel.push_common(scratch, is_nested))
 }
 
-/// Calls `f`, which adds a record to the common queue, with whether that interrupts another call. If
-/// not, the thread is ending: its memory was dropped.
+/// Calls `f`, which adds a record to the common queue. Passes `true` if the record interrupts
+/// another call, and `false` if the thread is ending and its memory was dropped.
 fn in_common<R>(mut f: impl FnMut(bool) -> R) -> R {
     let has_memory = ENDING.try_with(|_| ()).is_ok();
     let done = AT_HAND.try_with(|at_hand| {
@@ -297,8 +297,8 @@ pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
     waited.unwrap_or_else(|_| Some(wait.take()?()))
 }
 
-/// Leaves the thread's queues in the child of a fork, which may have interrupted the writing of a
-/// record: the queues have the records that the parent writes. Frees no memory.
+/// Makes the child of a fork leave the thread's queues: they contain records that the parent
+/// writes, and the fork may have interrupted a call that was writing one. Frees no memory.
 pub extern "C" fn leave_queues() {
     NUMBER.set((0, 0));
     let _ending = AT_HAND.try_with(|at_hand| {

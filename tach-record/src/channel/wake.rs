@@ -107,8 +107,8 @@ impl Sleep {
     }
 
     /// Sleeps after a round. `has_found` tells whether the round found records. Parks only if
-    /// `fall_asleep` returns that a caller will wake the back end, and for `longest` if no caller
-    /// does.
+    /// `fall_asleep` returns a [`WakeUp`]: for `longest` at most, or for the interval if a call may
+    /// add a record without a wake-up.
     pub fn sleep(
         &mut self,
         waker: &Waker,
@@ -120,8 +120,8 @@ impl Sleep {
             Rest::Nap(time) => waker.nap(time),
             Rest::Park => {
                 // ORDERING: Relaxed: `fall_asleep` looks for new queues under their lock. It finds
-                // a queue that was registered before. A thread that registers a queue afterwards
-                // sees the flag.
+                // a queue that was registered before. A thread that registers a queue later sees
+                // the flag.
                 waker.is_parked.store(true, Ordering::Relaxed);
                 if let Some(wake_up) = fall_asleep() {
                     waker.nap(wake_up.parked_for(longest, self.pace.interval));

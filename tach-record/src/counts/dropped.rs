@@ -22,7 +22,7 @@ pub struct Dropped {
     pub count: u64,
     /// How many of them are events of each level.
     pub by_level: ByLevel<u64>,
-    /// When the first and the last of them happened.
+    /// The earliest time of a record.
     pub from: UnixTime,
     /// The latest time of a record.
     pub to: UnixTime,

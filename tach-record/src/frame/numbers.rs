@@ -62,7 +62,8 @@ pub trait Numbered: Copy + Eq + Hash + 'static {
     /// Returns whether two values have the same addresses and are therefore equal.
     fn is(self, other: Self) -> bool;
 
-    /// Returns bits that a thread adds to the number that it remembers. No number has them.
+    /// Returns bits that a thread adds to the number that it remembers. No number contains these
+    /// bits.
     fn mark(self) -> u32 {
         0
     }

@@ -8,8 +8,8 @@ use super::{CALLSITE, RecordKind, SPANS, Scratch, WORD, Writer};
 /// Returns a record whose texts are cut, so that they and the keys take `most` bytes at most, and
 /// the number of bytes that were cut off. The message of an event gets half of the bytes, and each
 /// text of the fields half of those that are left then. The fields of the spans around an event are
-/// left out, since its span has them. An event has the number as a field. Returns `None` if
-/// `record` can't be read, or has the number of a callsite.
+/// left out, since its span has them. An event gets the number of cut bytes as a field. Returns
+/// `None` if `record` can't be read, or has the number of a callsite.
 #[cold]
 pub fn shortened(record: &[u8], most: usize) -> Option<(Vec<u8>, u64)> {
     let mut reader = Reader(record);

@@ -87,8 +87,8 @@ fn every_kind_of_value_comes_back() {
 }
 
 /// Takes the shortest of many records, since some keys are copied: while another test is taking a
-/// place, or if other texts hold all places of a key. The latter happens with a probability of 1 in
-/// 16,000 for each address.
+/// place, or, with a probability of 1 in 16,000 for each address, if other texts hold all places of
+/// the key.
 #[test]
 fn texts_of_the_program_take_no_room_of_their_own() {
     let least = |key: fn(&'static str) -> MaybeStatic<'static>| {
@@ -228,7 +228,7 @@ proptest! {
     }
 }
 
-/// With ticks and with Unix times, and with one of each.
+/// Start and end are ticks, Unix times, or one of each.
 #[test]
 fn a_span_says_when_and_where_it_started() {
     let context = SpanContext { trace: 1 << 100 | 2, span: 3, is_sampled: true };

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::level::Level;
 
-/// A buffer as long as this is freed after the record.
+/// A buffer of this length or longer is freed after the record.
 const LONG: usize = 64 * 1024 + 1;
 /// The size of a new buffer.
 const FIRST: usize = 128;
@@ -34,7 +34,7 @@ pub struct Scratch {
     places: Interner<StaticPlace>,
     /// The thread's number and name. `None` until a format asks for them.
     thread: Option<ThisThread>,
-    /// From this length on, the memory of a record is freed after it.
+    /// The shortest length of memory that is freed after the record.
     long: usize,
 }
 
@@ -287,7 +287,7 @@ impl<'a> Writer<'a> {
         self.head[MESSAGE] |= u64::from(flag);
     }
 
-    /// Runs code of the user that adds fields. If the code panics, the fields stay that it added.
+    /// Runs code of the user that adds fields. If the code panics, keeps the fields that it added.
     #[inline]
     pub fn guard<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
         // Each call adds a whole field, so the record is valid wherever `f` panics.
@@ -374,9 +374,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Prints `value`. Returns the length of the text, and what printing returned: add the length
-    /// before that is dropped, since the payload of a panic may panic too. If printing fails or
-    /// panics, appends a note to the text.
+    /// Prints `value`. Returns the length of the text, and what printing returned. Store the length
+    /// before that result is dropped: the payload of a panic may panic when it is dropped. If
+    /// printing fails or panics, appends a note to the text.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn printed(&mut self, value: fmt::Arguments<'_>) -> (usize, thread::Result<fmt::Result>) {
@@ -543,7 +543,8 @@ impl Buffer {
     fn grow_and_push(&mut self, bytes: &[u8]) {
         let end = self.used + bytes.len();
         let room = end.max(2 * self.bytes.len()).max(FIRST).next_multiple_of(WORD);
-        // In a new buffer, the head has room now.
+        // In a new buffer, this makes room for the head: `used` is already `HEAD`, but there are no
+        // bytes.
         self.bytes.resize(self.used, 0);
         self.bytes.reserve_exact(room - self.used);
         self.bytes.extend_from_slice(bytes);

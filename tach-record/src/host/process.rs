@@ -1,8 +1,8 @@
 //! The process that has the back end: a fork copies the queues, but not the thread.
 //!
-//! A word has the generation of the process. The kernel clears the word in each child, however the
-//! child was made, and the C library's `fork` calls a handler that begins the next generation. So a
-//! generation of which the handler knows nothing belongs to a child of `clone`, `clone3` or a raw
+//! A word contains the generation of the process. The kernel clears the word in each child, however
+//! the child was made, and the C library's `fork` calls a handler that begins the next generation.
+//! So a generation that the handler did not begin belongs to a child of `clone`, `clone3` or a raw
 //! system call, where locks of the C library may be held for ever.
 //!
 //! A child that shares its parent's memory (`CLONE_VM`, `vfork`) counts as the parent.
@@ -29,14 +29,15 @@ pub(crate) fn os_thread_id() -> u32 {
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// The generation that the C library's last `fork` has begun, in this process or an ancestor.
 static FORKED: AtomicU32 = AtomicU32::new(0);
-/// The word where the kernel clears none: only children of the C library's `fork` are noticed.
+/// Replaces the word if the kernel clears no pages. Then only children of the C library's `fork`
+/// are noticed.
 static UNCLEARED: AtomicU32 = AtomicU32::new(0);
 static HANDLER: Once = Once::new();
 
 /// A process: the one in which a pipeline was built.
 #[derive(Debug, Clone, Copy)]
 pub struct Process {
-    /// The generation of the process that reads the word, or zero if that is a child.
+    /// The generation of the process that reads the word, or zero in a child that has none yet.
     word: &'static AtomicU32,
     generation: u32,
 }

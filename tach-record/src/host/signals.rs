@@ -89,8 +89,8 @@ pub fn install(signal: c_int, handler: Handler) -> io::Result<()> {
     }
 }
 
-/// Signals that a fault of the thread itself causes, and the signal of profilers, whose handlers
-/// do not log.
+/// The signals that are not blocked: signals that a fault of the thread itself causes, and the
+/// signal of profilers, whose handlers do not log.
 const KEPT: [i32; 8] = [
     libc::SIGSEGV,
     libc::SIGBUS,

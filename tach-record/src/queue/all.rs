@@ -48,7 +48,7 @@ impl Queues {
         Self { pool, changes: Mirrored::default(), all: Lock::default() }
     }
 
-    /// Counts a record in the file that was dropped before a queue had it.
+    /// Counts in the file a record that was dropped before a queue contained it.
     pub(crate) fn dropped(&self) {
         if let Some(file) = self.pool.file() {
             file.dropped(1);
@@ -67,8 +67,8 @@ impl Queues {
         }
     }
 
-    /// Returns whether a new queue is in the file, if there is one. Returns `false` only if it
-    /// would be once the back end has read other queues.
+    /// Returns `false` if the ring of a new queue would be outside of the file now, but in it once
+    /// the back end has read other queues. Otherwise returns `true`.
     pub(crate) fn has_ring(&self) -> bool {
         self.pool.has_ring()
     }

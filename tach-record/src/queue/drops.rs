@@ -38,7 +38,7 @@ pub struct Loss {
 }
 
 impl Drops {
-    /// Drops a record. Returns `true` if it is kept after all, as the end of a span is.
+    /// Drops a record. Returns `true` if it is kept after all, as a short span is.
     pub(super) fn add(&self, record: &[u8]) -> bool {
         let Some(time) = frame::time(record) else { return false };
         let remains = frame::remains(record);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(first, parent);
         let What::Lost(lost) = SpanPart::read(rest).unwrap().what else { panic!("{rest:?}") };
         assert_eq!((lost.attributes, rest.len()), (2, counted.len()), "both are counted in one");
-        // After the counts were taken, counting begins anew.
+        // Once the counts are taken, counting starts at zero.
         drops.add(&values);
         bytes.clear();
         drops.take_remains(&mut bytes);

@@ -10,8 +10,8 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
     /// file has no room: such a ring does not outlive the process.
     fn ring(&self, length: usize) -> Option<RingMemory>;
 
-    /// Returns whether a ring of that length has room, or will never have: if rings that are in use
-    /// take all entries, one of them may be free soon.
+    /// Returns whether there is room for a ring of that length, or none can become free. Returns
+    /// `false` while all entries are taken: one of their rings may be free soon.
     fn has_ring(&self, length: usize) -> bool;
 
     /// Counts a ring that is in memory alone, since the file had no room.
@@ -45,11 +45,11 @@ pub(crate) mod tests {
     pub(crate) struct TestFile {
         pub(crate) dropped: AtomicU64,
         pub(crate) is_full: AtomicBool,
-        /// How many files were there before.
+        /// How often another file has replaced this one.
         pub(crate) replaced: Arc<AtomicU64>,
     }
 
-    /// The file, and how many there were when it had the ring.
+    /// A part of the file: the count of replacements, and its value when the part was created.
     struct TestPart(Arc<AtomicU64>, u64);
 
     impl TestFile {

@@ -23,7 +23,7 @@ impl Queue {
         self.pool.file().is_some()
     }
 
-    /// Moves what frees the bytes that were taken since the last call to the end of `taken`.
+    /// Appends to `taken` the values that free the bytes that were taken since the last call.
     pub fn take_held(&self, taken: &mut VecDeque<Taken>) {
         taken.append(&mut self.reader.lock().taken);
     }

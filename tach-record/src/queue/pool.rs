@@ -84,8 +84,8 @@ impl Pool {
         self.most * self.large.bytes
     }
 
-    /// Returns whether a new queue's ring will be in the file, if there is one, or the file never
-    /// has room again.
+    /// Returns `false` if the ring of a new queue would be outside of the file now, but in it once
+    /// another queue frees a ring. Otherwise returns `true`.
     pub(super) fn has_ring(&self) -> bool {
         let Some(file) = &self.file else { return true };
         // The unused rings of a file that was replaced are of no use.
@@ -119,8 +119,8 @@ impl Pool {
     }
 }
 
-/// Returns whether a ring of `capacity` bytes is one of those for `bytes` bytes. In a file, a ring
-/// takes whole pages.
+/// Returns whether a ring of `capacity` bytes was made for `bytes` bytes: in a file, a ring takes
+/// whole pages.
 fn is_for(bytes: usize, capacity: usize) -> bool {
     (bytes..bytes + PAGE).contains(&capacity)
 }

@@ -32,7 +32,7 @@ pub const OVERHEAD: usize = COUNTS * WORD;
 
 /// The memory that both ends share.
 struct Ring {
-    /// Before the words in this struct, so that the part is returned before its memory is unmapped.
+    /// Declared before `words`, so that the part is returned before its memory is unmapped.
     part: Option<Box<dyn Part>>,
     words: Words,
 }
@@ -115,7 +115,7 @@ pub(super) struct Consumer {
 /// Words that were read and are not free yet.
 pub(super) struct Held {
     ring: Arc<Ring>,
-    /// The count of words before their end.
+    /// The count of words read at their end.
     end: usize,
 }
 
@@ -151,9 +151,9 @@ impl Producer {
         self.ring.is_in_file()
     }
 
-    /// Returns whether somebody has deleted or cut the ring's file. Whoever cut it has reset its
-    /// counts, so neither end may wait for the other. Not every file system shows that a file was
-    /// cut, so impossible counts mean it too.
+    /// Returns whether somebody has deleted or cut the ring's file. A cut resets the counts, so
+    /// neither end may wait for the other. Not every file system shows that a file was cut, so
+    /// impossible counts are taken for a cut too.
     pub(super) fn is_lost(&self) -> bool {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
         let is_of_no_use = self.ring.part.is_some() && !self.ring.is_in_file();
@@ -433,7 +433,7 @@ impl Word {
     }
 }
 
-/// Writes the first words.
+/// Writes `bytes` to the first words.
 ///
 /// # Safety
 ///

@@ -59,7 +59,7 @@ fn taken(queue: &Queue) -> Vec<Vec<u8>> {
     records
 }
 
-/// The memory of the record is never written.
+/// The record's memory is zeroed by the system and never written, so the test takes little memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
@@ -338,7 +338,7 @@ fn a_held_ring_keeps_its_records_when_there_is_no_room() {
     assert_eq!(take(&mut held), [longer.written()]);
 }
 
-/// The file had no room, or another one has taken its place.
+/// The file had no room, or another file has replaced it.
 #[test]
 fn a_thread_outside_of_the_file_goes_on_in_it_as_soon_as_there_is_room() {
     for is_replaced in [false, true] {

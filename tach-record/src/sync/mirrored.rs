@@ -53,7 +53,7 @@ impl<T: Length> Mirrored<T> {
         result
     }
 
-    /// Returns the value, whose length must stay.
+    /// Returns the value. The caller must not change its length, which is copied only by `change`.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.value.lock()
     }

@@ -1,4 +1,4 @@
-//! A nap that another thread can end, by the standard library.
+//! A nap that another thread can end, made of the standard library's parking.
 
 use core::sync::atomic::{AtomicBool, Ordering, fence};
 use core::time::Duration;

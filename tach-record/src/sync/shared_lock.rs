@@ -4,12 +4,12 @@ use core::cell::Cell;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
 thread_local! {
-    /// Whether this thread holds such a lock.
+    /// Whether this thread holds a [`SharedLock`].
     static IS_HELD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A signal handler or an allocator may log while its thread holds the lock, and would wait for it
-/// for ever. So a thread that holds such a lock gets another one at once or not at all.
+/// A lock that does not wait while its thread holds any [`SharedLock`], but fails instead. A signal
+/// handler or an allocator may log while its thread holds the lock, and would wait for ever.
 #[derive(Debug, Default)]
 pub struct SharedLock<T>(RwLock<T>);
 
@@ -57,7 +57,7 @@ impl<T> SharedLock<T> {
 
 /// Marks the thread, from before it takes the lock until it has released the lock.
 struct Held {
-    /// Whether the thread held such a lock before.
+    /// Whether the thread already held a [`SharedLock`].
     was: bool,
 }
 

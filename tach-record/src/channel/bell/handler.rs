@@ -40,9 +40,9 @@ fn living() -> impl Iterator<Item = &'static Bell> {
     all().filter(move |bell| bell.belongs_to(process))
 }
 
-/// Requests a flush of each such pipeline, and calls `nap` until all are done or `nap`
-/// returns `false`. A signal handler may call this: it allocates nothing and takes no lock. If it
-/// interrupts itself, it does nothing.
+/// Requests a flush of each pipeline that flushes at an abort, and calls `nap` until all are done
+/// or `nap` returns `false`. A signal handler may call this: it allocates nothing and takes no
+/// lock. If it interrupts itself, it does nothing.
 pub fn flush_in_handler(mut nap: impl FnMut() -> bool) {
     thread_local! {
         /// No destructor, so that the value needs no memory, and lives until the end of the thread.
@@ -63,7 +63,7 @@ mod tests {
     use super::super::{Taken, is_end_between};
     use super::*;
 
-    /// Tests of this lock run alone, because a handler rings all bells.
+    /// Tests take this lock to run one at a time, because a handler rings all bells.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     /// The thread that aborts may hold any lock, also one of the allocator.

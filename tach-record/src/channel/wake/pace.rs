@@ -8,8 +8,8 @@ use core::mem;
 use core::time::Duration;
 use std::time::Instant;
 
-/// How many more times the back end parks with caution, after a caller woke it too soon: if a
-/// wake-up finds records, the back end naps before it parks.
+/// For how many parks the back end is cautious after a caller woke it too soon: if the round after
+/// a wake-up finds records, the back end naps once before it parks again.
 const WARY: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::frame::places::StaticPlace;
 
 const TEXTS_BITS: u32 = <&str as Numbered>::MOST_BITS;
 
-/// Returns a table whose numbers no file keeps: those of other tests have the process' tables.
+/// Returns a table that no file stores: a file of another test would store the process' tables.
 fn table<T: Numbered>(most: usize) -> Numbers<T> {
     Numbers::new(most)
 }
@@ -152,7 +152,7 @@ fn threads_give_the_same_numbers() {
     }
 }
 
-/// Two places differ if any of their parts does, also if they have the same address.
+/// Two places differ if any of their parts differ, even if both have the same address.
 #[test]
 fn places_have_numbers_of_their_own() {
     let numbers = table(64);

@@ -15,7 +15,7 @@ use crate::level::Level;
 /// A part of a span.
 #[derive(Debug)]
 pub struct SpanPart<'a> {
-    /// The time of the record. That of a span is its end.
+    /// The time of the record. For the span itself, the end of the span.
     pub time: Time,
     /// The ids of the span.
     pub context: SpanContext,
@@ -30,7 +30,7 @@ pub struct SpanPart<'a> {
 pub enum What<'a> {
     /// The span itself.
     Start(Start<'a>),
-    /// Fields have other values.
+    /// New values of fields.
     Values,
     /// A link to another span. The fields of the part belong to the link.
     Link(Linked),
@@ -78,7 +78,7 @@ pub fn starter(bytes: &[u8]) -> Option<u32> {
     bytes.get(AT..).and_then(<[u8]>::first_chunk).map(|number| u32::from_le_bytes(*number))
 }
 
-/// Returns whether the record that begins with `bytes` has the level of errors.
+/// Returns whether the record that begins with `bytes` has the level `ERROR`.
 pub fn is_error(bytes: &[u8]) -> bool {
     let head = Head::read(&mut Reader(bytes));
     head.is_some_and(|head| head.level().of_log() == log::Level::Error)
@@ -110,7 +110,8 @@ pub fn end_span(record: &mut [u8], end: Time, is_sampled: bool) {
     }
 }
 
-/// One of start and end was given, so both become Unix times.
+/// Converts both times to Unix times: a record has times of one clock, and only one of its two
+/// times was read from the system's clock.
 #[cold]
 fn end_by_wall(record: &mut [u8], end: UnixTime) {
     let ids = |record: &[u8]| {

@@ -53,8 +53,8 @@ impl Wanted {
         self.has_own_ids() || self.durations
     }
 
-    /// Returns whether records have the ids of the pipeline's spans. Ids that only find a duration
-    /// lead nowhere.
+    /// Returns whether records contain the ids of the pipeline's spans. If only durations are
+    /// collected, they don't: no span would be found by its id.
     #[inline]
     pub const fn has_own_ids(self) -> bool {
         self.spans || self.recorder || self.ids
@@ -103,8 +103,8 @@ impl Writer<'_> {
     }
 
     /// Writes the ids of the span around the event, after all fields, for a record whose place and
-    /// thread are known otherwise. (References, since a copy of `wanted` would take each of its
-    /// parts out and together again.)
+    /// thread are known otherwise. (Takes references: to pass a copy of `wanted`, the compiler
+    /// would take its fields apart and put them together again.)
     #[inline]
     pub fn span_around(&mut self, wanted: &Wanted, around: Option<&Around>) {
         let Some(around) = around else { return self.mark(SITE) };

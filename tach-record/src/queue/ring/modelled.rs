@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use crate::sync::atomic::AtomicU64;
 
 pub(super) const LINES: usize = 1;
-/// Each record is written at once.
+/// All records count as long, so that each is a plain copy.
 pub(crate) const LONG: usize = 1;
 
 pub(super) struct Word(pub(super) AtomicU64, UnsafeCell<()>);
@@ -34,7 +34,7 @@ impl Memory {
 ///
 /// # Safety
 ///
-/// As in the room in whose place it is.
+/// The same as for the function in `memory.rs` that this one replaces.
 pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) {
     for (word, bytes) in words.iter().zip(bytes.chunks_exact(super::WORD)) {
         word.1.with_mut(|_| word.set(bytes.try_into().unwrap()));
@@ -45,7 +45,7 @@ pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) {
 ///
 /// # Safety
 ///
-/// As in the room in whose place it is.
+/// The same as for the function in `memory.rs` that this one replaces.
 pub(super) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
     for word in words {
         word.1.with(|_| bytes.extend(word.get()));

@@ -68,7 +68,7 @@ proptest! {
     }
 }
 
-/// Also if the words are written around the end of the memory.
+/// Some of the records are written around the end of the memory.
 #[test]
 fn long_records_are_copied_at_once() {
     for capacity in [2 * 1024, 8 * 1024] {
@@ -132,7 +132,7 @@ fn threads_hand_bytes_over_in_order() {
     });
 }
 
-/// Otherwise the thread waits for the back end for ever, which reads nothing.
+/// Otherwise the thread would wait for ever for a back end that finds nothing to read.
 #[test]
 fn a_ring_is_lost_if_somebody_has_reset_its_counts() {
     let (mut producer, mut consumer) = ring_in(TestFile::shared().ring(4096).unwrap());
