@@ -60,7 +60,7 @@ impl Advice {
     }
 
     /// Returns what the user can do about a status of HTTP and its text, after a semicolon. With
-    /// 200 the answer is a page.
+    /// 200 the answer is a page of a website, not a message of OTLP.
     pub(crate) fn of_status(&self, status: StatusCode, text: &str) -> String {
         let Self { option, signal, .. } = self;
         match status.as_u16() {

@@ -52,7 +52,7 @@ pub(crate) trait Client: Send {
     fn send(&mut self, request: &[u8]) -> Result<(), Rejection>;
 }
 
-/// The way of a signal's requests.
+/// How the requests of a signal are sent.
 pub(crate) enum Transport {
     Client(Box<dyn Client>),
     /// Rejects all items, since a variable of the environment can't be used. The service must not
@@ -204,8 +204,8 @@ impl Exporter {
 }
 
 impl Lane {
-    /// Returns an `ExportLogsServiceRequest`, or that of traces or metrics, compressed if that is
-    /// chosen.
+    /// Returns an `ExportLogsServiceRequest`, or the request for traces or metrics, compressed if
+    /// the options say so.
     fn request(&self, resource: &[u8], items: &[u8]) -> Result<Vec<u8>, Rejection> {
         let mut request = Vec::new();
         encode::of_resource(&mut request, resource, items);

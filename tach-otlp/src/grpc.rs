@@ -1,6 +1,6 @@
 //! One call after another to a gRPC server, on an HTTP/2 connection that is kept
-//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>). `h2` has the protocol, and
-//! the thread that calls drives it: there is no runtime.
+//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>). `h2` implements the
+//! protocol, and the calling thread drives it: there is no runtime.
 
 mod drive;
 #[cfg(test)]
@@ -36,7 +36,7 @@ const MOST_HEADER_BYTES: u32 = 64 * 1024;
 /// The most interim answers, such as "103 Early Hints", before the answer.
 const MOST_INTERIM: usize = 8;
 
-/// The server, and the fixed part of each call. Connects at the first one.
+/// The server, and the fixed part of each call. Connects at the first call.
 pub(crate) struct Client {
     pub(crate) server: Arc<Server>,
     /// The scheme, the host and the method.
@@ -214,8 +214,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Returns a client with that timeout of a server that sends its settings, and then whatever
-    /// `send` writes.
+    /// Returns a client with that timeout. Its server sends its settings, and then whatever `send`
+    /// writes.
     fn serve(
         timeout: Duration,
         send: impl FnOnce(&mut TcpStream) + Send + 'static,
@@ -260,7 +260,7 @@ mod tests {
         [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
     }
 
-    /// Returns a header that no table keeps (RFC 7541, section 6.2.2).
+    /// Returns a header as a literal that enters no table (RFC 7541, section 6.2.2).
     fn header(name: &str, value: &str) -> Vec<u8> {
         let mut header = vec![0, u8::try_from(name.len()).unwrap()];
         header.extend_from_slice(name.as_bytes());

@@ -27,8 +27,8 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// The most bytes of the headers before the body.
 const MOST_HEADER_BYTES: usize = 64 * 1024;
 /// How long a connection may be idle. A router that translates addresses forgets a connection after
-/// some minutes. It drops what is sent afterwards without a word, so a request would wait for its
-/// whole timeout.
+/// some minutes, and then silently drops what is sent on it, so a request would wait for its whole
+/// timeout.
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
 const MOST_REDIRECTS: usize = 5;
 
@@ -52,7 +52,7 @@ pub(crate) fn agent(proxy: Option<Proxy>, security: Option<&dyn Security>) -> Ag
     Agent::with_parts(config.build(), connector(DefaultResolver::default()), Later)
 }
 
-/// The server and the fixed part of each request. Connects at the first one.
+/// The server and the fixed part of each request. Connects at the first request.
 pub(crate) struct Client {
     pub(crate) agent: Agent,
     /// `None` for a plain connection.
@@ -125,7 +125,7 @@ impl exporter::Client for Client {
     }
 }
 
-/// Returns the address to which a request must be repeated as it is.
+/// Returns the address of a redirect that asks to repeat the request unchanged.
 fn location(response: &Response<Body>) -> Option<&str> {
     let status = response.status();
     let is_redirect =
@@ -134,8 +134,8 @@ fn location(response: &Response<Body>) -> Option<&str> {
     location.and_then(|location| location.to_str().ok())
 }
 
-/// Returns the address of the repeated request: `None` if it has another server than the one that
-/// the program names, to which the request's headers would be revealed.
+/// Returns the address of the repeated request, or `None` if it leads to another server than the
+/// program names: the request's headers would be revealed to that server.
 fn redirected(from: &Uri, location: &str) -> Option<Uri> {
     let to: Uri = location.parse().ok()?;
     let mut parts = from.clone().into_parts();

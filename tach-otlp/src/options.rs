@@ -236,7 +236,7 @@ impl Otlp {
         self.overrides_limit("LINK_COUNT_LIMIT")
     }
 
-    /// Forgets the faults of the variables whose names end so, since a method sets their limit.
+    /// Forgets the faults of variables whose names end in `end`, since a method sets their limit.
     fn overrides_limit(mut self, end: &str) -> Self {
         self.ignored.retain(|fault| !fault.name().ends_with(end));
         self

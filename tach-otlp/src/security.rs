@@ -1,4 +1,4 @@
-//! What secures a connection: the room `tls` implements it, if it is there.
+//! The security of a connection. The module `tls` implements it, if the feature is enabled.
 
 #[cfg(feature = "grpc")]
 pub(crate) mod stream;

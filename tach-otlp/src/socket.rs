@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// A socket. What TLS reads and writes in one operation of its own ends at the deadline too.
+/// A socket. All reads and writes for one operation of TLS share the deadline.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: TcpStream,

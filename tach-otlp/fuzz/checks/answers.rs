@@ -1,4 +1,5 @@
-//! Answers of a collector: whatever comes, a request ends, and what is kept is short and no secret.
+//! Checks answers of a collector: whatever they contain, the request ends, and the text that is
+//! kept of an answer is short and contains no secret.
 
 use core::mem;
 use core::time::Duration;
@@ -12,8 +13,8 @@ use tach_otlp::{Otlp, Protocol, Rejection, Signal};
 /// The secret of each request, which the inputs contain too.
 const TOKEN: &str = "canary-token";
 
-/// The bytes of the next answer. A client that gives up early leaves them, and the next test
-/// replaces them: in a channel they would be the answer to another request, or fill it for ever.
+/// The bytes of the next answer. No channel, because a client that gives up early leaves its answer
+/// unread, which would then answer another request. Here the next test replaces it.
 type Answer = Arc<Mutex<Vec<u8>>>;
 
 /// A server that answers a request with the next bytes.
@@ -37,7 +38,7 @@ fn serve(listener: &TcpListener, first: &[u8], read: fn(&mut TcpStream), answer:
     for mut stream in listener.incoming().map_while(Result::ok) {
         let _the_client_has_gone = stream.write_all(first);
         read(&mut stream);
-        // A second try of the same request has the answer "nothing".
+        // Take the bytes: a second try of the same request gets an empty answer.
         let answer = mem::take(&mut *answer.lock().unwrap_or_else(PoisonError::into_inner));
         let _the_client_has_gone = stream.write_all(&answer);
         let _the_client_has_gone = stream.shutdown(Shutdown::Write);
@@ -80,7 +81,7 @@ fn send(server: &Mutex<Server>, protocol: Protocol, answer: Vec<u8>) {
     assert!(kept.chars().count() < 1_000 && !kept.contains('\n'), "{kept}");
 }
 
-/// An answer of HTTP: all bytes of it.
+/// Checks an answer over HTTP, which consists of the whole input.
 #[allow(dead_code, reason = "one target has the other protocol")]
 pub(crate) fn check_http(input: &[u8]) {
     static SERVER: OnceLock<Mutex<Server>> = OnceLock::new();
@@ -88,8 +89,8 @@ pub(crate) fn check_http(input: &[u8]) {
     send(server, Protocol::HttpProtobuf, input.to_vec());
 }
 
-/// An answer of gRPC. If the first byte is even, the others are the frames. Otherwise they are the
-/// values of headers, each on a line, and the message.
+/// Checks an answer over gRPC. If the first byte of the input is even, the other bytes are the
+/// answer's frames. Otherwise they are the values of headers, each on a line, and the message.
 #[allow(dead_code, reason = "one target has the other protocol")]
 pub(crate) fn check_grpc(input: &[u8]) {
     static SERVER: OnceLock<Mutex<Server>> = OnceLock::new();
@@ -118,7 +119,7 @@ fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags, 0, 0, 0, 1], payload].concat()
 }
 
-/// Returns a header that no table keeps (RFC 7541, section 6.2.2).
+/// Returns a header as a literal that enters no table (RFC 7541, section 6.2.2).
 fn field(name: &str, value: &[u8]) -> Vec<u8> {
     let value = &value[..value.len().min(5_000)];
     let mut field = vec![0, u8::try_from(name.len()).unwrap()];

@@ -1,4 +1,5 @@
-//! The variables of OpenTelemetry: whatever they are, what is said of them has no header's value.
+//! Checks the variables of OpenTelemetry: whatever they contain, no message about them contains the
+//! value of a header.
 
 use tach_otlp::{Otlp, Signal};
 
@@ -28,7 +29,7 @@ pub(crate) const NAMES: [&str; 20] = [
 /// The value of a header, in inputs.
 const SECRET: &str = "canary-token";
 
-/// Returns the variables of an input: each line is a number of a name, and its value.
+/// Returns the variables of an input: each line is one byte for the name, and the value.
 pub(crate) fn variables(input: &[u8]) -> Vec<(&'static str, String)> {
     let lines = input.split(|byte| *byte == b'\n').filter_map(<[u8]>::split_first);
     let variable = |(name, value): (&u8, &[u8])| {
@@ -46,12 +47,12 @@ pub(crate) fn check() {
         Ok(exporter) => said += exporter.endpoint(Signal::Logs),
         Err(error) => said += &error.to_string(),
     }
-    // What is no header's value may be said.
+    // A message may repeat the value of a variable that is not a list of headers.
     let hidden = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"];
     let is_said = |name: &str| {
         !hidden.contains(&name) && std::env::var(name).is_ok_and(|it| it.contains(SECRET))
     };
-    // The name of a header is said, and only its value is hidden.
+    // A message may contain the name of a header. Only the value is hidden.
     let is_name = |name: &&str| {
         let value = std::env::var(name).unwrap_or_default();
         value.split(',').any(|pair| pair.split('=').next().unwrap_or_default().contains(SECRET))

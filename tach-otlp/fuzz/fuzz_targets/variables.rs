@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         unsafe { std::env::remove_var(name) };
     }
     for (name, value) in variables::variables(input) {
-        // SAFETY: as above.
+        // SAFETY: this process has no other thread that reads variables.
         unsafe { std::env::set_var(name, value) };
     }
     variables::check();

@@ -103,7 +103,7 @@ impl Attributes {
 mod tests {
     use super::*;
 
-    /// Lengths around those that take one byte.
+    /// Tries lengths around the longest one that takes a single byte.
     #[test]
     fn a_value_is_the_same_in_a_short_and_in_a_long_message() {
         for (of_key, of_text) in (0..140).flat_map(|key| [0, 1, 100, 140].map(|text| (key, text))) {

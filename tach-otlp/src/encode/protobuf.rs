@@ -116,7 +116,7 @@ pub fn number(to: &mut Vec<u8>, field: u32, value: u64) {
     varint(to, value);
 }
 
-/// Returns an integer's varint, if the integer has 64 bits with a sign or fewer.
+/// Returns an integer's varint, if the integer fits in an `i64`.
 #[must_use]
 pub(crate) fn integer(value: Value<'_>) -> Option<u64> {
     let value = match value {
@@ -196,7 +196,8 @@ pub fn long_message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
     result
 }
 
-/// Like [`message`], for a message of about `most` bytes, which need not be moved then.
+/// Like [`message`], for a message of about `most` bytes: if its length takes as many bytes as
+/// `most`, the message need not be moved.
 pub(super) fn message_of(
     to: &mut Vec<u8>,
     field: u32,

@@ -173,7 +173,7 @@ fn takes_exception(event: &Event<'_>) -> bool {
     adapter::has_key(event, &|key| Taken::by([key]).has_exception())
 }
 
-/// Returns whether a field with the key is an error if its value may be one.
+/// Returns whether a text in a field with this key may be an error.
 fn is_exception(key: &str) -> bool {
     matches!(key, "err" | "error")
 }
@@ -202,7 +202,7 @@ fn span_names(to: &mut Vec<u8>, event: &Event<'_>, longest: usize) -> io::Result
     })
 }
 
-/// Returns whether a text has so many hexadecimal digits.
+/// Returns whether a text consists of `digits` hexadecimal digits.
 fn is_id(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }

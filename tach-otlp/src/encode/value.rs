@@ -29,7 +29,7 @@ pub fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) 
     message(to, field::VALUE, |to| any_value(to, value, longest));
 }
 
-/// Appends a `KeyValue` with a text as a field, if the message is as short as most are. Returns
+/// Appends a `KeyValue` with a text as a field, if its length takes one byte, as most do. Returns
 /// whether it did.
 #[inline]
 pub(super) fn short_text(to: &mut Vec<u8>, of: u32, key: &str, text: &str) -> bool {
@@ -101,8 +101,8 @@ fn string(to: &mut Vec<u8>, text: &str, longest: usize) {
     bytes(to, field::STRING, cut(text, longest).as_bytes());
 }
 
-/// Appends the field of an `AnyValue`: none for a value of nothing. An integer beyond 64 bits with
-/// a sign is its text. No other text has more than `longest` characters.
+/// Appends the field of an `AnyValue`, or nothing for `Null`. An integer that exceeds an `i64`
+/// becomes its text. No other text has more than `longest` characters.
 pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>, longest: usize) {
     match (value, integer(value)) {
         (_, Some(value)) => number(to, field::INT, value),
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(to, expected);
     }
 
-    /// A character may have several bytes. A text of bytes as many as the limit may be cut nowhere.
+    /// The limit counts characters, each of which may have several bytes.
     #[test]
     fn each_text_is_cut_after_so_many_characters() {
         for (text, longest, expected) in

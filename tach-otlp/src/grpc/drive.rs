@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::security::stream::Stream;
 
-/// How many bytes `h2` reads before the call is polled, which drops interim answers. A kilobyte may
-/// hold some fifty compressed headers of the longest kind.
+/// How many bytes `h2` reads before the call is polled, which drops interim answers. Even a
+/// kilobyte may contain some fifty compressed headers of the longest kind.
 const MOST_AT_ONCE: usize = 1024;
 
 /// A connection below HTTP/2. `h2` has one handle, and the thread that waits has another.
@@ -53,7 +53,8 @@ fn lock(wire: &Mutex<Metered>) -> MutexGuard<'_, Metered> {
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The handle of `h2`. A read without bytes returns `Pending`. A write blocks up to the deadline.
+/// The handle of `h2`. A read returns `Pending` if no bytes have arrived. A write blocks up to the
+/// deadline.
 pub(super) struct Io(Arc<Mutex<Metered>>);
 
 impl Io {

@@ -13,7 +13,7 @@ use crate::advice::Advice;
 use crate::exporter::Client as _;
 use crate::rejection::Rejection;
 
-/// Of a server that says nothing. An answer of the others ends a call.
+/// The timeout for a server that says nothing. The answers of the other servers end the call.
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(60);
 
@@ -32,7 +32,7 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
 }
 
-/// Returns a frame of headers that no table keeps (RFC 7541, section 6.2.2).
+/// Returns a frame of headers as literals that enter no table (RFC 7541, section 6.2.2).
 fn headers(flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
@@ -45,7 +45,7 @@ fn headers(flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, END_OF_HEADERS | flags, 1, &block)
 }
 
-/// Returns an answer's headers, and its trailers with this status of gRPC.
+/// Returns the headers of an answer with this status of HTTP.
 fn head(http: &str) -> Vec<u8> {
     headers(0, &[(":status", http), ("content-type", "application/grpc")])
 }
@@ -72,8 +72,8 @@ fn request(stream: &mut TcpStream) -> Option<()> {
     }
 }
 
-/// Calls a server that answers the first request with these bytes, and ends the connection then or
-/// keeps it. Returns what came of the call. The server answers the next request right.
+/// Calls a server that answers the first request with these bytes, and then ends the connection or
+/// keeps it. Returns the result of the call. The server answers the next request correctly.
 fn call(answer: Vec<u8>, closes: bool, timeout: Duration) -> Result<(), Rejection> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -13,7 +13,7 @@ use crate::encode::protobuf::Field;
 use crate::rejection::{Rejection, accepted, fields, find};
 use crate::secret::Secrets;
 
-/// With or without padding, as servers write it.
+/// Accepts both forms that servers write: with and without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -42,13 +42,13 @@ const CODES: [&str; 17] = [
 
 /// An item is invalid.
 const INVALID_ARGUMENT: usize = 3;
-/// A quota is used up or, as servers in Go have it, the message is too long.
+/// A quota is used up or, with servers in Go, the message is too long.
 const RESOURCE_EXHAUSTED: usize = 8;
 
 /// The codes after which OTLP requires that the same records are sent again.
 const RETRYABLE: [usize; 6] = [1, 4, 10, 11, 14, 15];
 
-/// The end of the type's URL.
+/// The end of the URL that names the type `RetryInfo`.
 const RETRY_INFO: &[u8] = b"/google.rpc.RetryInfo";
 
 /// Returns whether the collector accepted the records. `headers` are those before and after the

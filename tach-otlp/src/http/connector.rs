@@ -26,8 +26,9 @@ pub(super) fn connector(resolver: impl Resolver) -> impl Connector {
 /// Looks up no address. `ureq` asks before each request, and starts a thread for it, though the
 /// connection of the last request needs no address.
 ///
-/// `ureq` expects an address or an error. It reads the addresses only in the connectors, and those
-/// before [`Direct`] only for proxies whose `resolve_target` is set, which no proxy by HTTP is.
+/// `ureq` expects an address or an error. It reads the addresses only in the connectors. The
+/// connectors before [`Direct`] read them only for a proxy with `resolve_target`, which no HTTP
+/// proxy has.
 #[derive(Debug)]
 pub(super) struct Later;
 
@@ -37,7 +38,7 @@ impl Resolver for Later {
     }
 }
 
-/// Makes a connection unless a proxy's stands already.
+/// Makes a direct connection, unless an earlier connector has connected through a proxy.
 #[derive(Debug)]
 struct Direct<R> {
     resolver: R,

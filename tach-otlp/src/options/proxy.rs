@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// `ALL_PROXY` often names such a proxy.
+    /// `ALL_PROXY` often names a SOCKS proxy.
     #[test]
     fn a_proxy_that_is_not_spoken_to_is_refused() {
         for url in ["socks5://127.0.0.1:1080", "socks4://one", "socks5h://one:1", "socks://one"] {

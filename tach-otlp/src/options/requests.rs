@@ -134,8 +134,8 @@ impl Requests {
         Secret::new(format!("{}{path}{query}", base.trim_end_matches('/')))
     }
 
-    /// Returns the address with a scheme, if it has a host and gRPC is used, whose targets need
-    /// none.
+    /// Returns the address with a scheme. Only for gRPC, whose targets need no scheme, a missing
+    /// one is added, unless the address is empty.
     fn with_scheme<'a>(&self, base: &'a str) -> Cow<'a, str> {
         if self.protocol != Protocol::Grpc || base.is_empty() || base.contains("://") {
             return base.into();
@@ -245,7 +245,7 @@ impl Requests {
         }
     }
 
-    /// Returns what a request to that address contains and no message may.
+    /// Returns the parts of a request to that address that no message may contain.
     fn secrets(&self, address: &Uri) -> Secrets {
         let query = address.query().unwrap_or_default();
         let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -253,7 +253,7 @@ impl Requests {
         Secrets::of(headers.chain(parameters).chain([("key", query)]))
     }
 
-    /// Reads what the connections to an endpoint need that begins with `https://`.
+    /// Reads the files that connections to an endpoint with `https://` need.
     fn security(&self) -> Result<Arc<dyn Security>, Fault> {
         #[cfg(feature = "tls")]
         return crate::tls::read(&self.files);
@@ -297,7 +297,7 @@ impl Requests {
         Ok(uri)
     }
 
-    /// Returns the protocol's headers, but the host and the length.
+    /// Returns the protocol's headers, except for the host and the length.
     fn protocol_headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let (content, encoding) = match self.protocol {
@@ -337,7 +337,7 @@ fn host(address: &Uri) -> &str {
     address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-/// Returns the port, unless it is none.
+/// Returns the port, or `None` if it is not valid.
 fn port(address: &Uri) -> Option<u16> {
     let authority = address.authority()?;
     match &authority.as_str()[authority.host().len()..] {
@@ -362,8 +362,8 @@ pub(super) fn known_header(
     Ok((known, value))
 }
 
-/// Returns the name of a header for messages: nothing if it is none, as when somebody wrote the
-/// value there.
+/// Returns the name of a header for messages. If it is not a valid name, returns an empty text:
+/// somebody may have written the value there.
 pub(super) fn shown_name(name: &str) -> &str {
     if HeaderName::from_bytes(name.as_bytes()).is_ok() { name } else { "" }
 }

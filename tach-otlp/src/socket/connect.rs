@@ -166,7 +166,8 @@ mod tests {
         assert_eq!(by_turns(&many), many[..MOST_ADDRESSES]);
     }
 
-    /// A listener that answers no further connection, since its queue is full, and what fills it.
+    /// Returns a listener that answers no further connection, its address, and the connections that
+    /// fill its queue.
     fn deaf() -> Option<(SocketAddr, TcpListener, Vec<TcpStream>)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -32,7 +32,7 @@ fn each_answer_of_grpc_ends_a_request() {
     }
 }
 
-/// Not a test: a program with variables.
+/// Not a test: the program that the next test starts with variables.
 #[test]
 #[ignore = "the child of the next test"]
 fn with_variables() {

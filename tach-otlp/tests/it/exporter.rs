@@ -21,7 +21,7 @@ fn three_signals_have_one_connection() {
             assert_eq!(requests.recv().unwrap().0, path);
         }
     }
-    // A server of one's own has a connection of its own.
+    // An exporter to another server opens a connection of its own.
     let (endpoint, requests) = receiver::serve();
     let mut other = otlp.endpoint(&endpoint).exporter().unwrap();
     other.send(Signal::Logs, &[]).unwrap();

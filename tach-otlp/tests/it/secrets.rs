@@ -131,7 +131,8 @@ fn no_answer_of_grpc_repeats_a_secret() {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
     }
-    /// Returns headers that no table keeps (RFC 7541, section 6.2.2), after `:status: 200`.
+    /// Returns headers as literals that enter no table (RFC 7541, section 6.2.2), after `:status:
+    /// 200`.
     fn head(fields: &[(&str, &str)]) -> Vec<u8> {
         let mut block = vec![0x88];
         for (name, value) in fields {
@@ -235,13 +236,13 @@ fn neither_tls_nor_the_file_of_a_key_is_repeated() {
         let said = said(&otlp.client_certificate(&certificate, &key));
         assert_kept(text, &said);
         assert!(said.contains("key.pem"), "{said}");
-        // The text as numbers.
+        // The file's text as a list of bytes.
         assert!(!said.contains("99, 97, 110, 97, 114, 121"), "{said}");
     }
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Not a test: a program with variables.
+/// Not a test: the program that the next test starts with variables.
 #[test]
 #[ignore = "the child of the next test"]
 fn with_variables() {

@@ -312,7 +312,7 @@ fn a_header_that_can_t_be_used_costs_no_other_header() {
     }
 }
 
-/// One of the commonest mistakes: the path is then there twice, and a collector answers 404.
+/// A common mistake: the address would contain the path twice, and a collector would answer 404.
 #[test]
 fn an_endpoint_with_the_path_of_a_signal_is_refused() {
     let endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -379,7 +379,7 @@ fn grpc_without_its_feature_names_the_feature() {
     assert!(error.contains("feature grpc"), "{error}");
 }
 
-/// So the signals share a connection.
+/// If the files are the same, the signals share a connection.
 #[test]
 fn files_of_two_variables_are_the_same_if_their_paths_are() {
     let all = ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem");
