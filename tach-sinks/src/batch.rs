@@ -145,8 +145,9 @@ impl<L: Copy> Batch<L> {
     }
 
     /// Like [`next`](Self::next), but ends before the first event, except the next one, at whose
-    /// time `ends` is `true`. If `ends` is `false` for the last event that fits, asks no further:
-    /// events are in the order of their times, but for those of threads that were late.
+    /// time `ends` is `true`. Checks the last event that fits first, and if `ends` is `false` for
+    /// it, no others: events are in the order of their times, except for those of threads that were
+    /// late.
     pub(crate) fn next_until(&self, most: usize, ends: impl Fn(UnixTime) -> bool) -> &[u8] {
         let most = self.written.saturating_add(most);
         let fitting = self.ends[self.done..].partition_point(|&end| end <= most);

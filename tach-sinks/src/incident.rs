@@ -65,7 +65,7 @@ pub enum Incident<'a> {
 }
 
 impl Task {
-    /// Returns the task as messages name it, before the word `can't`'s object.
+    /// Returns the task for messages, in which it follows `can` or `can't`.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Write => "write records",

@@ -138,8 +138,8 @@ impl Receiver for Journald {
         Some(Box::new(Self::at(&self.path)))
     }
 
-    /// Returns less than any entry has, so that each is sent alone: the journal gives all entries
-    /// of a datagram one time.
+    /// Returns a length that every entry exceeds, so that each entry is sent alone: the journal
+    /// gives all entries of a datagram the same time.
     fn most_bytes(&self) -> usize {
         1
     }

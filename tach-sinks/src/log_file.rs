@@ -109,13 +109,13 @@ pub struct LogFile {
     /// path.
     pub length: u64,
     /// When the first and the last record in the file happened, kept up to date only if the file is
-    /// rotated. Of records of earlier processes, the time of the last write is known. `begun` is
-    /// always after that of the file before: the clock may be set back, or recovered records be
-    /// older than the last write, and cleaning deletes the first names first.
+    /// rotated. For records of earlier processes, the time of the last write. `begun` is always
+    /// later than that of the previous file, even if the clock was set back or recovered records
+    /// are older: cleaning deletes the files with the earliest names first.
     begun: UnixTime,
     written: UnixTime,
-    /// When the next record happened, or else the present time. The pipeline's clock may be any, so
-    /// the system's is not asked.
+    /// The time of the next record, or else the present time, by the pipeline's clock, which may
+    /// differ from the system's.
     now: UnixTime,
     tidying: Tidying,
     /// The identity, the mode and the owner of the file, read when the file was opened.
@@ -123,7 +123,8 @@ pub struct LogFile {
     /// Whether the file system counts the links to a file. If it doesn't, a count of zero does not
     /// show that the file was deleted.
     has_links: bool,
-    /// How many bytes of one write no other writer's can stand within: few if this is a FIFO.
+    /// How many bytes of one write stay together, without other writers' bytes between them: few if
+    /// this is a FIFO.
     pub(crate) most_together: usize,
     /// When the path was last checked.
     looked: Instant,

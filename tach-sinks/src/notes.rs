@@ -1,4 +1,4 @@
-//! What sinks note in a file of what they are about to write.
+//! Notes that sinks make in a file of what they are about to write.
 
 use core::ops::Range;
 
@@ -11,7 +11,7 @@ pub const LANES: usize = 16;
 /// files. A lane is the number of a sink.
 pub trait Notes: Send + Sync {
     /// Adds the events that wait for the thread of a collector, as far as there is room, unless the
-    /// batch has events that are being sent. They are the last of `came` events.
+    /// batch has events that are being sent. The events are the last of the `came` events so far.
     fn gathers(&self, lane: usize, bytes: &[u8], ends: &[usize], came: u64);
 
     /// Returns which of the events that came for a collector are in its batch.
@@ -20,7 +20,7 @@ pub trait Notes: Send + Sync {
     /// Notes that the thread has taken the events that waited, to send them.
     fn takes(&self, lane: usize);
 
-    /// Notes that all events were sent that the thread has taken.
+    /// Notes that all events that the thread had taken were sent.
     fn sent(&self, lane: usize);
 
     /// Notes that `length` bytes are about to be written to a regular file.

@@ -196,8 +196,8 @@ impl<O: Owner> Output<O> {
         error.kind() == io::ErrorKind::BrokenPipe && self.receiver.ends_with_its_reader()
     }
 
-    /// Drops the events since nobody is left to read them, as after `tool | head`. The owner's
-    /// function learns of it. On stderr, it would be noise at a user's terminal.
+    /// Drops the events since nobody is left to read them, as after `tool | head`. Reports that
+    /// only to the owner: on stderr, it would be noise at a user's terminal.
     #[cold]
     fn drop_unread(&mut self, error: &io::Error, batch: &mut Batch<O::Label>) {
         self.drop_left(batch);

@@ -11,7 +11,7 @@ pub trait Owner {
     /// What the owner knows of an event beside its time.
     type Label: Copy;
 
-    /// Counts bytes that were written, and the events that are whole with them.
+    /// Counts bytes that were written, and the events that are complete with them.
     fn wrote(&mut self, bytes: usize, events: usize);
 
     /// Counts a write that other writers of a pipe may have divided.
@@ -23,8 +23,8 @@ pub trait Owner {
     /// Notes that the events were lost since the reader of a pipe has left.
     fn left_unread(&mut self, _error: &io::Error) {}
 
-    /// Counts `count` of these events as given up, and the others as accepted. It is not known
-    /// which.
+    /// Counts `count` of these events as given up, and the others as accepted. The receiver does
+    /// not say which events it refused.
     fn gave_up(&mut self, events: &[Mark<Self::Label>], _count: u64) {
         self.lost(events);
     }

@@ -24,9 +24,9 @@ pub trait Receiver: Send {
         Ok(())
     }
 
-    /// Returns the receiver again, for a forked child, with nothing of what this one has opened.
-    /// Returns `None` for a writer of the program's: its buffers, its locks and its threads are
-    /// those of this process.
+    /// Returns a new receiver of this kind for a forked child, which shares nothing that this one
+    /// has opened. Returns `None` for a writer of the program's: its buffers, its locks and its
+    /// threads are those of this process.
     fn again(&self) -> Option<Box<dyn Receiver>> {
         None
     }
@@ -47,7 +47,8 @@ pub trait Receiver: Send {
         BATCH.min(self.most_together())
     }
 
-    /// Returns how many bytes of one write no other writer's can stand within.
+    /// Returns how many bytes of one write stay together, without other writers' bytes between
+    /// them.
     fn most_together(&self) -> usize {
         usize::MAX
     }

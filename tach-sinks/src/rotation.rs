@@ -250,8 +250,8 @@ impl Rotation {
         self
     }
 
-    /// Adds a fault for each option that can't work for the file at `path`, which was set on what
-    /// the call `of` returns.
+    /// Adds a fault for each option that can't work for the file at `path`. `of` is the call that
+    /// the messages name, on whose result `rotate` was called.
     pub(crate) fn check(&self, faults: &mut Faults, of: &str, path: &Path) {
         let Self { max_bytes, period, .. } = *self;
         let name = path.file_name().unwrap_or_default();

@@ -176,7 +176,7 @@ impl fmt::Debug for Writer {
     }
 }
 
-/// What is counted and reported of a writer.
+/// Counts what happens to the records of a writer, and reports incidents.
 struct Ledger {
     name: String,
     lost: u64,

@@ -1,4 +1,4 @@
-//! In place of what Unix has of its own.
+//! Replacements for what only Unix offers.
 
 use core::time::Duration;
 use std::io;
@@ -16,7 +16,7 @@ pub(crate) fn write(stream: &mut impl Stream, bytes: &[u8]) -> io::Result<usize>
     stream.write(bytes)
 }
 
-/// Returns the most there is: no write is known to be divided here.
+/// Returns the largest number, since no write is known to be divided here.
 pub(crate) fn most_together<S>(_: &S) -> usize {
     usize::MAX
 }
@@ -26,12 +26,12 @@ pub fn is_journal(_: &impl Stream) -> bool {
     false
 }
 
-/// Returns `true`: what a stream has room for is not known here.
+/// Returns `true`, since nothing shows here how much room a stream has.
 pub(crate) fn has_room<S>(_: &S, _: Duration) -> bool {
     true
 }
 
-/// A socket for datagrams at a path, of which there is none.
+/// A socket for datagrams at a path, which does not exist here.
 #[cfg(feature = "syslog")]
 #[derive(Debug)]
 pub(crate) enum Datagram {}

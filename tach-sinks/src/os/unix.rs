@@ -1,4 +1,4 @@
-//! What Unix has of its own.
+//! What only Unix offers.
 
 use core::time::Duration;
 use std::io;
@@ -23,8 +23,8 @@ pub(crate) fn write(stream: &mut impl Stream, bytes: &[u8]) -> io::Result<usize>
     Ok(rustix::io::write(stream, bytes)?)
 }
 
-/// Returns how many bytes of one write no other writer's can stand within: a pipe keeps few
-/// together, and everything else all.
+/// Returns how many bytes of one write stay together, without other writers' bytes between them:
+/// few in a pipe, and all in everything else.
 pub(crate) fn most_together(stream: &impl Stream) -> usize {
     let is_pipe = |status: Stat| FileType::from_raw_mode(status.st_mode).is_fifo();
     if rustix::fs::fstat(stream).is_ok_and(is_pipe) { PIPE_BUF } else { usize::MAX }
@@ -49,7 +49,7 @@ pub(crate) fn has_room(stream: &impl AsFd, timeout: Duration) -> bool {
             Ok(ready) => return ready > 0,
             // A signal handler ran.
             Err(Errno::INTR) => {}
-            // A stream that can't be polled is written.
+            // A stream that can't be polled counts as ready.
             Err(_) => return true,
         }
     }

@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::incident::Task;
 use crate::owner::Owner;
 
-/// After a failure that took longer, the other lanes of the thread come first.
+/// A failure that took longer ends the round, so that the thread can serve its other lanes.
 const LONG: Duration = Duration::from_secs(1);
 
 /// What became of the next part of a batch.

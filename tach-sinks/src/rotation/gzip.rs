@@ -59,7 +59,8 @@ pub(crate) fn compress(folder: &Folder, name: &OsStr, job: &Job) -> io::Result<(
     job.rotation.alone(folder, || replace(folder, (&file, &opened, name), copied, &copy, job))
 }
 
-/// Gives the copy of the first `copied` bytes of a file the file's name, and deletes the file.
+/// Renames the copy to the name of the compressed file, and deletes the file if it still has the
+/// `copied` bytes.
 pub(crate) fn replace(
     folder: &Folder,
     (file, opened, name): (&File, &Entry, &OsStr),

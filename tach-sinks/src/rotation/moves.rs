@@ -50,8 +50,8 @@ impl Rotation {
         }
     }
 
-    /// Returns the count after those of the old files with this stamp. A count below, which was
-    /// free since its file was deleted, would make the file the oldest, to be deleted next.
+    /// Returns the count after those of the old files with this stamp. A lower count may be free
+    /// since its file was deleted, but would make this file the oldest, to be deleted next.
     fn next_count(
         &self,
         folder: &Folder,

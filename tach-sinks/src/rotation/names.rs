@@ -56,8 +56,8 @@ pub enum Names {
 /// What the name of an old file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Old {
-    /// The least is that of the oldest file: the time, and the number of the file among those of
-    /// that time.
+    /// The order of the files, the oldest first: the time, and the number of the file among those
+    /// of that time.
     pub(crate) rank: (UnixTime, u32),
     pub(crate) is_compressed: bool,
 }
@@ -323,7 +323,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any log has any name, and the name of another log's file is not read for one of its own.
+        /// Whatever a log's name is, the names of its old files can be read back, and the name of
+        /// another log's old file is not taken for one of them.
         #[test]
         fn a_name_that_was_given_is_read(
             log in "[a-z.-]{0,3}[0-9.-]{0,3}[a-z]\\.?(log|gz|1|2026-11-28)?",

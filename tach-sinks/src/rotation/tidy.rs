@@ -152,13 +152,13 @@ impl Drop for Work {
     }
 }
 
-/// Deletes all old files but the youngest, and compresses the files that stay. Reads the folder
+/// Deletes the oldest files beyond the limits, and compresses the files that stay. Reads the folder
 /// again after each file, since the log may be rotated meanwhile.
 fn tidy(job: &Job, state: &Shared) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
-    // Try each file only once: if a file system shows a file unchanged afterwards, the loop would
-    // not end.
+    // Try each file only once: if a file system still shows a compressed file as it was before, the
+    // loop would not end.
     let mut tried = Vec::new();
     let next = |tried: &[_]| job.rotation.alone(&folder, || delete_old(&folder, job, state, tried));
     while let Some(name) = next(&tried)? {
@@ -174,8 +174,8 @@ fn tidy(job: &Job, state: &Shared) -> io::Result<()> {
     folder.sync()
 }
 
-/// Deletes all old files but the youngest. Returns the youngest file that is still to be compressed
-/// and is not in `tried`.
+/// Deletes the oldest files beyond the limits. Returns the youngest file that is still to be
+/// compressed and is not in `tried`.
 fn delete_old(
     folder: &Folder,
     job: &Job,
@@ -196,7 +196,7 @@ fn delete_old(
 }
 
 /// Returns how many of the oldest files are beyond one of the limits. A file that is still to be
-/// compressed counts as empty, since its length afterwards is not known. The limit of bytes keeps
+/// compressed counts as empty, since its compressed length is not known. The limit of bytes keeps
 /// the youngest file.
 fn beyond(files: &[OldFile], job: &Job) -> usize {
     let Rotation { keep, keep_bytes, keep_for, .. } = job.rotation;

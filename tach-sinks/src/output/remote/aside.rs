@@ -168,8 +168,8 @@ impl<L: Copy> Aside<L> {
         self.add(part);
         match first {
             Some(first) if self.is_up() => self.add_untried(first),
-            // Queue this half behind the longer part: a receiver may accept only one request before
-            // a pause.
+            // Queue the first event behind the longer part: a receiver may accept only one request
+            // before a pause.
             Some(first) => self.add(first),
             None => {}
         }

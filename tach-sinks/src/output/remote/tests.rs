@@ -9,7 +9,7 @@ use super::super::*;
 use super::*;
 use crate::owner::Owner;
 
-/// An event is its number.
+/// The length of an event, which consists of its number.
 const EVENT: usize = size_of::<u32>();
 /// How many events a request may have.
 const MOST: usize = 256;
@@ -21,7 +21,7 @@ const END: Duration = Duration::from_secs(240);
 enum Reply {
     Accept,
     Later,
-    /// Later, and not before that time.
+    /// Like `Later`, and asks for a pause of that time.
     After(Duration),
     Whole,
     Never,
@@ -147,7 +147,7 @@ impl Receiver for Shared {
     }
 }
 
-/// What is counted.
+/// Counts the events that were written or dropped.
 #[derive(Default)]
 struct Ledger {
     written: u64,
@@ -272,12 +272,12 @@ impl Run {
         }
     }
 
-    /// Returns how long an event waited that was accepted.
+    /// Returns how long an accepted event waited.
     fn wait(&self, number: u32) -> Duration {
         self.collector.lock().accepted[&number].saturating_sub(self.came[number as usize])
     }
 
-    /// Returns the longest time that an event waited which was accepted.
+    /// Returns the longest time that an accepted event waited.
     fn longest(&self) -> Duration {
         let it = self.collector.lock();
         let waits =
@@ -303,7 +303,7 @@ fn unless_bad(
     move |events, _| if events.iter().any(|&event| bad(event)) { reply } else { Reply::Accept }
 }
 
-/// Each place of the bad event, alone or with further events.
+/// Tries each place of the bad event, with and without further events.
 #[test]
 fn one_bad_event_holds_no_other_up() {
     for first in [2, 3, 100, 256, 300] {
@@ -453,7 +453,7 @@ fn only_the_bad_event_is_given_up() {
     assert_eq!((run.accepted(100), run.output.owner.dropped), (0, 100));
 }
 
-/// The pauses of a bad event that is known are its own.
+/// Once a bad event is known, its pauses delay no other event.
 #[test]
 fn a_good_event_after_a_long_silence_waits_for_no_bad_one() {
     for (at, end) in (0..3).flat_map(|at| (5..120).map(move |end| (at, end))) {
