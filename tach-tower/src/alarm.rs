@@ -140,8 +140,8 @@ impl Alarm {
         by_tokio.max(budget.elapsed())
     }
 
-    /// Returns `Ready(false)` at the end of a body's budget or of `drain`, `Ready(true)` after a
-    /// pause of `idle`, which begins now if `is_new`.
+    /// Returns `Ready(false)` at the end of a body's budget or of `drain`, and `Ready(true)` after
+    /// a pause of `idle`. If `is_new`, the pause begins now.
     pub(crate) fn poll_body(
         &mut self,
         budget: &Budget,

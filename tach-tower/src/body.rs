@@ -157,8 +157,8 @@ impl<B> BudgetBody<B> {
     }
 }
 
-/// An empty body without an end. Layers around a budget's, such as those of `tower_http`, answer
-/// with it.
+/// An empty body without an end. Layers around the layer of a budget, such as those of
+/// `tower_http`, answer with it.
 impl<B> Default for BudgetBody<B> {
     fn default() -> Self {
         Self::own(Bytes::new())

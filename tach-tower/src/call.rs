@@ -55,7 +55,7 @@ impl<S> Waits<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Returns whether the next call may begin at once. Another one must ask again.
+    /// Returns whether the next call may begin at once. Each later call must ask again.
     #[inline]
     pub(crate) fn is_ready(&mut self) -> bool {
         mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready
@@ -97,7 +97,7 @@ pub trait Sends {
     fn announce(&mut self, settings: &Settings, left_ns: u64) -> bool;
 }
 
-/// What the sending of a call that waited needs.
+/// The data to send a call that waited.
 pub(crate) struct Wait {
     pub(crate) shared: Arc<Shared>,
     /// The budget of the response with its body.

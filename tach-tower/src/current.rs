@@ -12,7 +12,7 @@ use tach_core::Budget;
 thread_local! {
     /// Set while a future with a budget is polled.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
-    /// Set by a server's request with a limit, for a layer around.
+    /// The budget of a server's request with a limit, for a layer around the server's.
     static ARRIVED: Cell<Option<Budget>> = const { Cell::new(None) };
 }
 
@@ -71,10 +71,10 @@ pub(crate) struct Current {
 
 /// The identity of a waker: its two addresses.
 ///
-/// Only compared with wakers that are polled with. A timer that stores a clone of a waker keeps the
-/// address in use, because the wakers of tokio and of futures share their data with their clones.
-/// `RawWaker` does not promise it. With a waker whose clones have other data, such as one on a
-/// stack that `clone` moves to the heap, a later waker at its address may miss the end.
+/// Compared only with the waker of the current poll. A timer that stores a clone of a waker keeps
+/// the address in use, because the wakers of tokio and of futures share their data with their
+/// clones. `RawWaker` does not promise that. With a waker whose clones have other data, such as one
+/// on a stack that `clone` moves to the heap, a later waker at its address may miss the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Woken {
     data: usize,
@@ -97,7 +97,8 @@ impl Woken {
 const SAME_END: Duration = Duration::from_micros(100);
 
 impl Current {
-    /// Returns whether this outer budget ends the future at the end of its `own` budget or before.
+    /// Returns whether this outer budget ends a future at the end of the future's `own` budget or
+    /// before.
     ///
     /// The outer future must be polled by the same task. Otherwise, as in a `block_on` inside a
     /// handler, it can't be polled when its budget ends.
@@ -120,7 +121,7 @@ impl Current {
     }
 }
 
-/// Returns whether the current budget ends a future that has its `own` one. Call it outside of
+/// Returns whether the current budget ends a future with the budget `own`. Call it outside of
 /// [`Entered`].
 #[inline]
 pub(crate) fn is_ended_by_current(own: &Budget, cx: &Context<'_>) -> bool {
@@ -130,20 +131,21 @@ pub(crate) fn is_ended_by_current(own: &Budget, cx: &Context<'_>) -> bool {
 /// How long past its end a future waits for the outer one that ends with it.
 pub(crate) const GRACE: Duration = Duration::from_millis(5);
 
-/// The same for an outer future in another task: a thread that a busy machine has stopped may hold
-/// that task.
+/// Like [`GRACE`], for an outer future in another task: a thread that a busy machine has stopped
+/// may hold that task.
 const GRACE_OF_TASKS: Duration = Duration::from_millis(50);
 
-/// Returns how long past its end a future with its `own` budget waits for what ends with the
-/// current one: `None` if nothing does, or later.
+/// Returns how long past its end a future with the budget `own` waits for the outer future that
+/// ends with the current budget. Returns `None` if nothing ends with that budget, or only later.
 pub(crate) fn grace(own: &Budget) -> Option<Duration> {
     let outer = CURRENT.get().filter(|outer| outer.is_no_later(own))?;
     Some(if outer.ended_by == Woken::OTHER { GRACE_OF_TASKS } else { GRACE })
 }
 
-/// Returns the time for the response with its body, from the start of `head`: its total, or what
-/// the layer around it allows if `head` is that layer's limit of the head. A client's call in a
-/// server's handler is work for the head of the server's response, so its body ends with that head.
+/// Returns the total for the response with its body, from the start of `head`. If `head` is the
+/// limit of the layer around, which may allow more for the body, returns that layer's total. But a
+/// client's call in a server's handler is work for the head of the server's response, so the body
+/// of the call ends with `head`.
 #[inline]
 pub(crate) fn whole_of(head: &Budget, is_client: bool) -> u64 {
     match CURRENT.get() {
@@ -256,7 +258,7 @@ impl<F: Future> Future for Scope<F> {
 pub(crate) struct Entered<'a>(&'a mut Option<Current>);
 
 impl<'a> Entered<'a> {
-    /// `outer` is `None`. It is a place of the caller's, so that no empty budget is moved.
+    /// `outer` must be `None`. The caller provides the place, so that no empty budget is moved.
     #[inline]
     pub(crate) fn new(
         outer: &'a mut Option<Current>,

@@ -48,7 +48,7 @@ pub(crate) enum Spent {
 }
 
 impl Exhausted {
-    /// `part` is the total of the budget that has ended. The current one is then the outer budget.
+    /// `part` is the total of the budget that has ended. Call while the outer budget is current.
     #[cold]
     pub(crate) fn new(part: Duration, spent: Spent) -> Self {
         let outer = current().map_or(Duration::ZERO, |outer| outer.total());

@@ -76,7 +76,7 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
         Self { call: Limited::new(call, limits), protocol, counted, side: PhantomData }
     }
 
-    /// Polls the call. `done` makes the output of its result, here because each function that a
+    /// Polls the call, and converts its result by `done`: here, because each function that a
     /// response passes through copies it. Returns `Pending` also if the call is over without an
     /// answer.
     #[inline]
@@ -112,7 +112,7 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
         let polled = future.poll(cx);
         drop(entered);
         // A client that reads the header, such as tonic's channel, may end the call at the same
-        // moment as its budget, with an error of its own, and the peer with an answer.
+        // moment as its budget, with an error of its own. A peer may do so with an answer.
         if K::IS_CLIENT {
             let is_ended = match &polled {
                 Poll::Ready(Ok(response)) => self.protocol.is_end(head(response)),

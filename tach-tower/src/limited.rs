@@ -11,9 +11,9 @@ use crate::alarm::Alarm;
 use crate::current::{Entered, Limits, Woken, grace, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
 
-/// Returns how long before its end an error of a client is the end, and so is the answer of a peer
-/// whose own time is over: they know the end by a header that was rounded down. A short call is
-/// mostly further from its end than that, and its errors are errors.
+/// Returns how long before the end of a budget a client's error counts as the end, and a peer's
+/// answer that its own time is over: both know the end from a header that was rounded down. The
+/// time is shorter for a short call, so that most of its errors stay errors.
 fn early(head: &Budget) -> Duration {
     Duration::from_millis(2).min(head.total() / 8)
 }
@@ -70,8 +70,8 @@ impl<F> Limited<F> {
         this.future.set(None);
     }
 
-    /// Ends a call that is over at the end of its budget, or shortly before, and returns `true`.
-    /// An answer stays if there is no outer future that ends no later.
+    /// Ends a call that is over at the end of its budget, or shortly before, and returns `true`. An
+    /// answer is kept, unless an outer future ends no later.
     #[cold]
     pub(crate) fn leave(self: Pin<&mut Self>, spent: Spent, is_answer: bool) -> bool {
         let head = &self.limits.head;
@@ -82,8 +82,8 @@ impl<F> Limited<F> {
         is_over
     }
 
-    /// Returns `Ready` once an outer future that ends no later had the time to answer: only it
-    /// knows what.
+    /// Returns `Ready` once an outer future that ends no later had the time to answer: only the
+    /// outer future knows with what.
     #[cold]
     fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();

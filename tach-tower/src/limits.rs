@@ -48,8 +48,8 @@ impl Settings {
         Started::now(head, whole_ns)
     }
 
-    /// Like [`start`](Self::start), within another budget. If that ends the request, it is the
-    /// request's own: then the two ends are one, and errors name the whole time.
+    /// Like [`start`](Self::start), within another budget. If the outer budget ends the request, it
+    /// is used as the request's own, so that both have one end and errors name the whole time.
     #[inline(never)]
     fn start_within(&self, limit_ns: u64, outer: Budget, is_client: bool) -> Started {
         let limits = Limits { head: outer, whole_ns: whole_of(&outer, is_client) };
@@ -106,8 +106,8 @@ impl Settings {
         left_ns == 0 || left_ns < self.floor_ns
     }
 
-    /// Writes the time that is left into every header that the peer knows. Returns `false` if one
-    /// would say zero.
+    /// Writes the time that is left into every header of the settings. Returns `false` if one of
+    /// them would contain zero.
     pub(crate) fn write(&self, left_ns: u64, headers: &mut HeaderMap, is_grpc: bool) -> bool {
         let mut known = self.headers[usize::from(is_grpc)].iter();
         let left = Duration::from_nanos(left_ns);

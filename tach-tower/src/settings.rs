@@ -44,7 +44,7 @@ use crate::hook::Hook;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Of requests that do not speak gRPC, and of those that do.
+    /// The headers of requests that do not speak gRPC, and those of requests that do.
     pub(crate) headers: [Vec<Header>; 2],
     pub(crate) default_ns: u64,
     pub(crate) cap_ns: u64,

@@ -17,9 +17,9 @@ async fn a_start_before_the_first_use_of_tach_counts() {
     let before = Duration::from_secs(60);
     let start = MonotonicInstant::now() - before;
     let budget = Budget::since(start, before + Duration::from_millis(20));
-    // A task of its own, which only its own timer wakes.
+    // In a separate task, which only the budget's own timer wakes.
     let ended = tokio::spawn(BudgetBody::new(Silent, budget).collect());
-    // By far less than it would be too late if the time before didn't count.
+    // If the minute before the first use did not count, the body would end a minute too late.
     let ended = tokio::time::timeout(before / 2, ended).await.expect("it ends with its budget");
     assert!(ended.unwrap().is_err());
     assert!(budget.is_exhausted());

@@ -17,11 +17,11 @@ fuzz_target!(|input: &[u8]| {
     let Some((_, value)) = input.split_first_chunk::<8>() else { return };
     for syntax in ALL {
         let Some(left) = syntax.parse(value) else { continue };
-        // No value that a header can't hold is valid.
+        // A header can hold each valid value.
         assert!(value.is_ascii() && HeaderValue::from_bytes(value).is_ok());
         let read = syntax.parse(syntax.write(left).as_bytes()).unwrap();
         assert!(read <= left, "{syntax:?}: {left:?} grew to {read:?}");
-        // The written value is short enough to be exact from then on.
+        // A value that was written and read is short enough to stay exact when it is written again.
         let lost = read - syntax.parse(syntax.write(read).as_bytes()).unwrap();
         assert!(lost <= Duration::from_millis(1), "{syntax:?}: {read:?} lost {lost:?}");
     }

@@ -67,7 +67,7 @@ impl Sends for Request {
     }
 }
 
-/// Returns what the crate `http` has of a request.
+/// Returns the parts of a request in the types of the crate `http`.
 fn parts(request: &Request) -> request::Parts {
     let (mut parts, ()) = http::Request::new(()).into_parts();
     parts.method = request.method().clone();

@@ -19,8 +19,8 @@ use crate::frames::{dot, dots, frames};
 use crate::kit::{PLENTY, SHORT, cap, clock, frozen, request, server, text};
 use crate::silent::Silent;
 
-/// Returns a body without end, with a byte each millisecond, and what is gone as soon as the body
-/// is.
+/// Returns a body without end, with a byte each millisecond, and a reference that is gone once the
+/// body is dropped.
 fn trickle() -> (impl Body<Data = Bytes, Error = Infallible>, Weak<()>) {
     let held = Arc::new(());
     let watched = Arc::downgrade(&held);
@@ -95,7 +95,7 @@ fn a_body_that_is_always_ready_ends_too() {
     });
 }
 
-/// As from a handler that ends with its budget.
+/// A handler that ends with its budget returns such a body.
 #[test]
 fn a_late_body_that_is_ready_is_passed_on_whole() {
     frozen(async {
@@ -131,7 +131,7 @@ async fn a_body_has_the_current_budget() {
     assert!(body.frame().await.is_none(), "it outlives the budget, and so would its calls");
 }
 
-/// The reader takes the last frame in time, and asks whether it was the last one too late.
+/// The reader takes the last frame in time, but asks for the next one too late.
 #[test]
 fn a_body_that_is_over_does_not_end_again() {
     frozen(async {

@@ -102,7 +102,7 @@ fn a_call_that_waited_announces_what_is_left_then() {
         assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
         after_a_wait(&layer, &recorder, 7 * SECOND).await.unwrap();
         assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "2000000u");
-        // Less than the floor, or nothing.
+        // The time left is less than the floor, or nothing.
         for takes in [8 * SECOND, 9 * SECOND, 60 * SECOND] {
             let error = after_a_wait(&layer, &recorder, takes).await.unwrap_err();
             assert!(error.is::<Exhausted>());
@@ -288,7 +288,7 @@ async fn a_budget_shrinks_on_every_hop() {
     assert!(left <= 7 * SECOND && left > SECOND, "{last}");
 }
 
-/// A hop is another process.
+/// Removes what does not reach another process, as the next hop is.
 fn without_extensions(mut request: Request<()>) -> Request<()> {
     request.extensions_mut().clear();
     request

@@ -57,7 +57,7 @@ async fn nested_layers_count_at_the_one_whose_limit_it_was() {
     }
 }
 
-/// The client's call ends with the server's request, whose limit it is.
+/// A client's call without a limit ends with the server's request, which has the limit.
 #[tokio::test(start_paused = true)]
 async fn a_call_without_a_limit_of_its_own_ends_with_its_request() {
     for (settings, counted) in

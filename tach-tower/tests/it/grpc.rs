@@ -74,7 +74,7 @@ async fn a_stream_ends_with_trailers() {
     assert_eq!(layer.stats().ended_bodies, 1);
 }
 
-/// As the counters of OpenTelemetry have.
+/// A hook may contain counters of OpenTelemetry, which are trait objects.
 #[tokio::test]
 async fn a_hook_can_hold_a_trait_object() {
     let count: std::sync::Arc<dyn Fn() + Send + Sync> = std::sync::Arc::new(|| ());

@@ -168,7 +168,7 @@ proptest! {
             }
             (Some(budget), Some(ns)) => prop_assert_eq!(budget.total().as_nanos(), ns),
             (Some(budget), None) => prop_assert_eq!(budget.total(), Duration::MAX),
-            // So short a budget was exhausted before the service could be called.
+            // The budget was so short that it was exhausted before the service could be called.
             (None, Some(ns)) => prop_assert!(ns <= took.as_nanos(), "{} ns of {:?}", ns, took),
             (None, None) => prop_assert!(false, "the budget was not ignored"),
         }

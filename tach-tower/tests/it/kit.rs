@@ -112,8 +112,8 @@ pub(crate) fn never()
     service_fn(|_| pending())
 }
 
-/// Returns a service that never answers, and what is gone as soon as the future of its first call
-/// is.
+/// Returns a service that never answers, and a reference that is gone once the future of its first
+/// call is dropped.
 pub(crate) fn held_until_dropped() -> (
     impl Service<Request<()>, Response = Response<String>, Error = Infallible, Future: Send> + Clone,
     Weak<()>,

@@ -116,7 +116,7 @@ fn both_layers_understand_each_other_without_settings() {
             assert_eq!(budget_seen(&server, asks).await.unwrap().total(), 30 * SECOND);
         }
         assert_eq!(server.stats().deadlines, 2);
-        // A header that nobody reads shows in the count.
+        // The count of deadlines shows that a header is not read.
         let deaf = BudgetLayer::server(Settings::new().header(MILLIS, Syntax::Millis));
         let headers = sent(Settings::new(), 30 * SECOND, request()).await.unwrap();
         let mut asks = request();
@@ -126,7 +126,7 @@ fn both_layers_understand_each_other_without_settings() {
     });
 }
 
-/// Linkerd's, with durations of Go.
+/// Linkerd's header, with durations as Go writes them.
 #[test]
 fn a_header_of_any_syntax() {
     frozen(async {

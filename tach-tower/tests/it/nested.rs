@@ -64,7 +64,7 @@ async fn a_pause_that_is_longer_than_the_outer_limit_is_the_outers() {
     assert_eq!((outer.stats().ended_bodies, inner.stats().ended_bodies), (1, 0));
 }
 
-/// A call that began in a part of a budget waits in the whole of it.
+/// A call that began within a part of a budget is polled within the whole budget.
 #[test]
 fn a_later_end_of_an_outer_budget_is_not_waited_for() {
     frozen(async {
@@ -114,7 +114,7 @@ async fn an_outer_limit_of_the_head_leaves_inner_bodies_alone() {
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
         assert_eq!((outer.stats().exhausted, inner.stats().abandoned), (1, 1));
     }
-    // The outer limit of the whole request holds for bodies, beside its head's.
+    // The outer limit of the whole request ends bodies, although its limit of the head does not.
     let outer = BudgetLayer::server(cap(2 * SECOND).head(SECOND));
     let inner = BudgetLayer::server(Settings::new());
     let start = Instant::now();
@@ -148,7 +148,7 @@ fn errors_name_the_limit_that_ended_the_call() {
         for (budget, settings, expected) in cases {
             assert_eq!(message_of_a_call(budget, settings).await, expected);
         }
-        // Counted from the start of the request.
+        // The error counts the time from the start of the request.
         let clock = clock();
         let late = service_fn(|request| {
             clock.advance(SECOND);
@@ -212,7 +212,7 @@ async fn errors_name_a_limit_of_the_body_that_is_longer_than_the_head_s() {
     assert_eq!(error, "the time budget of 3600s was spent while the body was sent");
 }
 
-/// As around a retry and inside of it.
+/// For example, one layer around a retry and one inside of it.
 #[tokio::test(start_paused = true)]
 async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
     for extends in [PLENTY, Duration::MAX] {
@@ -225,7 +225,7 @@ async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
         assert_took(start.elapsed(), 2 * SECOND);
         assert_eq!(inner.stats().ended_bodies, 1);
     }
-    // The handler's own limit of the head is that of its calls and their bodies.
+    // In a handler, the server's limit of the head also ends the calls and their bodies.
     let calls = BudgetLayer::client(Settings::new());
     let handler = calls.layer(calls.layer(silent()));
     let layer = BudgetLayer::server(Settings::new().head(SECOND));
@@ -241,13 +241,13 @@ async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
 enum Over {
     /// The client has a timer of its own.
     Fails,
-    /// So has the peer.
+    /// The peer has a timer of its own.
     Answers,
     /// No time is left to begin.
     IsRefused,
     /// The client waits for a connection, with a timer of its own.
     HasNoConnection,
-    /// It gets one too late.
+    /// The client gets a connection too late.
     HasLateConnection,
 }
 
@@ -335,7 +335,7 @@ fn the_request_s_layer_answers_for_its_calls() {
     });
 }
 
-/// A future that polls the call with a waker of its own, and may not pass on what the layer ends.
+/// The outer future, a `scope`, does not end by itself, so the call must not wait for it.
 #[test]
 fn a_call_that_nobody_else_ends_waits_no_longer() {
     frozen(async {

@@ -92,7 +92,7 @@ async fn a_body_ends_with_its_head_s_time() {
     }
 }
 
-/// A stream of events after the migration from a timeout of tower, which ends with the head.
+/// tower's timeout ends with the head, so a stream of events must outlive a limit of the head.
 #[tokio::test(start_paused = true)]
 async fn a_limit_of_the_head_cuts_no_stream_and_the_caller_s_deadline_does() {
     let layer = BudgetLayer::server(Settings::new().head(SECOND));

@@ -26,7 +26,7 @@ fn layer() -> BudgetLayer<ServerSide> {
     BudgetLayer::server(cap(60 * SECOND).header(GRPC_TIMEOUT, Syntax::Grpc))
 }
 
-/// Anybody can send this.
+/// Returns a request without time, which anybody can send.
 fn late() -> Request<()> {
     request_with(&GRPC_TIMEOUT, b"0n")
 }

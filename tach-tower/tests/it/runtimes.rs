@@ -33,7 +33,7 @@ fn runtimes_come_and_go() {
     assert_eq!(layer.stats().exhausted, 6);
 }
 
-/// As with tokio's own sleep: nothing would ever wake the request.
+/// tokio's own sleep panics too: nothing would ever wake the request.
 #[test]
 #[should_panic(expected = "being shutdown")]
 fn a_runtime_that_is_gone_panics_where_the_request_waits() {

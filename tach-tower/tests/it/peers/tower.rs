@@ -100,7 +100,7 @@ async fn a_test_with_paused_time_does_not_wait() {
 }
 
 /// tower's service is ready when the inner one is, so that the time until then does not count. The
-/// layers wait within the call, so that it does.
+/// layers wait within the call, so the time counts.
 #[tokio::test(start_paused = true)]
 async fn differs_in_that_waiting_for_the_service_counts() {
     let full = ConcurrencyLimit::new(never(), 0);
