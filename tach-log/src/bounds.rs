@@ -16,7 +16,7 @@ pub const KEY_BYTES: usize = 256;
 /// The deepest nesting of a value. Some readers of JSON refuse lines that are deeper than 128.
 pub const DEPTH: usize = 64;
 
-/// Room for a value that is no text.
+/// How many bytes a value without a text counts as.
 const NUMBER: usize = 40;
 
 /// The fields and the bytes that may still be written, and the number of bytes that were not.

@@ -81,7 +81,7 @@ pub trait Fields {
         self.visit(each)
     }
 
-    /// Returns whether any key of [`visit`](Self::visit) is as `is` says.
+    /// Returns whether `is` returns `true` for any key of [`visit`](Self::visit).
     fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
         let mut has = false;
         let visited = self.visit(&mut |key, _| {

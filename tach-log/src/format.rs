@@ -241,8 +241,8 @@ impl Ids {
         event.trace_context().map(|(trace, span, _)| Self { trace, span })
     }
 
-    /// Returns whether a field says what an id says, as those of libraries that log the ids
-    /// themselves.
+    /// Returns whether a field repeats one of the ids, as fields of libraries that log the ids
+    /// themselves do.
     #[inline]
     fn has(self, key: &str, value: Value<'_>) -> bool {
         is_id_key(key) && self.is_value_of(key, value)

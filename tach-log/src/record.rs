@@ -82,8 +82,8 @@ const fn name(level: Level) -> &'static str {
     }
 }
 
-/// Appends what `value` prints, and returns whether that is all. If it fails or panics, a note
-/// follows the part before.
+/// Appends what `value` prints, and returns whether printing succeeded. If it fails or panics,
+/// appends a note.
 fn print(to: &mut String, value: fmt::Arguments<'_>) -> bool {
     let print = AssertUnwindSafe(|| fmt::Write::write_fmt(to, value));
     let printed = panic::catch_unwind(print);
@@ -110,7 +110,8 @@ pub fn outcome(printed: &thread::Result<fmt::Result>) -> Result<(), &'static str
 
 struct RecordFields<'a> {
     record: &'a Record<'a>,
-    /// For a value that prints itself. Taken out during a visit, since the source may log.
+    /// The buffer of a value that prints itself. Taken out during a visit, since the source may
+    /// log.
     value: &'a Cell<String>,
     /// Taken out during a visit too.
     keys: &'a Cell<Keys>,

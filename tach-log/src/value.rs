@@ -64,7 +64,7 @@ pub enum Value<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chain<'a> {
-    /// With [`BETWEEN`] between the messages.
+    /// The messages, with [`BETWEEN`] between them.
     text: &'a str,
 }
 
@@ -109,7 +109,7 @@ impl fmt::Display for Chain<'_> {
 #[derive(Debug)]
 pub struct Messages<'a>(pub &'a (dyn Error + 'static));
 
-/// A chain that is longer leads back to its beginning.
+/// The most sources that are followed: a longer chain leads back to its beginning.
 const MOST_SOURCES: usize = 64;
 
 impl fmt::Display for Messages<'_> {
@@ -179,7 +179,7 @@ pub fn write_plain(to: &mut Vec<u8>, value: Value<'_>) {
     with_text(value, |text| to.extend_from_slice(text.as_bytes()));
 }
 
-/// Calls `f` with the text of any other value, or with a text itself.
+/// Calls `f` with the value itself if it is a text, or else with the value's text.
 #[inline]
 pub(crate) fn with_text<R>(value: Value<'_>, f: impl FnOnce(&str) -> R) -> R {
     let mut integer = itoa::Buffer::new();

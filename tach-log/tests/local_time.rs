@@ -1,4 +1,4 @@
-//! Local time by the system's zone, which another process has as a variable.
+//! Local time in the system's zone. Another process runs the tests, with the zone as a variable.
 
 #![cfg(feature = "local-time")]
 

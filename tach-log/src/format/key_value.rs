@@ -38,7 +38,7 @@ fn stands(character: char) -> bool {
     character.is_alphanumeric() || character.is_ascii() && is_word(character as u8)
 }
 
-/// Writes the key of a field, for which another name may be needed beside the `head`'s names.
+/// Writes the key of a field, under another name if `head` or another field uses the key.
 #[cold]
 pub(super) fn write_name(
     to: &mut Vec<u8>,

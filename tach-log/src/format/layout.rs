@@ -37,8 +37,8 @@ pub(super) const DEFAULT: [(&str, What); 7] = [
     (SPAN_ID, What::Id(Id::Span)),
 ];
 
-/// The keys of the default layouts, except for the ids, whose keys fields have where an event has
-/// no ids. These are reserved also where an event has no such part.
+/// The keys that the default layouts always reserve, even if an event lacks the part. The keys of
+/// ids are not among them: in an event without ids, fields may have these keys.
 pub(super) const DEFAULT_KEYS: [&str; 5] = ["ts", "level", "target", "msg", "span"];
 
 /// Returns whether the default layouts reserve a key. (A `match` takes fewer instructions than a
@@ -59,10 +59,10 @@ pub(super) struct Layout {
     pub(super) time: Time,
     /// The time is a number since the Unix epoch.
     pub(super) is_unix: bool,
-    /// Values, as they are written.
+    /// The levels, as they are written.
     pub(super) levels: [String; LEVELS],
     renamed: Vec<Renamed>,
-    /// Keys that a part was to be removed by, and that no part had.
+    /// The keys of [`remove`](Self::remove) that no part had.
     missed: Vec<String>,
     /// The keys of fields whose values are texts.
     pub(super) texts: Vec<String>,
@@ -75,7 +75,7 @@ pub(super) struct Layout {
     sieves: Sieves,
 }
 
-/// What most fields are not.
+/// Filters that the keys of most fields don't pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sieves {
     /// The keys of fields that are renamed.
@@ -192,17 +192,17 @@ impl Layout {
         }
     }
 
-    /// Renames fields of one key. The first of several with the same new key has it.
+    /// Renames fields of one key. If several fields get the same new key, the first one has it.
     pub(super) fn rename(&mut self, field: &str, key: &str) {
         self.push_renamed(field, key, None);
     }
 
-    /// Renames fields as a service's layout does.
     /// Returns the fields that get another key, each with that key.
     pub(super) fn renames(&self) -> Vec<(&str, &str)> {
         self.renamed.iter().map(|renamed| (&*renamed.field, &*renamed.key)).collect()
     }
 
+    /// Renames fields as a service's layout does.
     pub(super) fn add_renaming(&mut self, fields: &[(&str, &str)], kind: Kind) {
         for (field, key) in fields {
             self.push_renamed(field, key, Some(kind));
@@ -307,7 +307,7 @@ impl Layout {
         self.own.keeps(self.syntax, key) && !self.shares_path(key) && !self.denies(event, name)
     }
 
-    /// Returns the other key of a field, unless another field has it or the value is of another
+    /// Returns the new key of a field, unless another field has that key or the value is of another
     /// kind.
     fn renamed(&self, event: &Event<'_>, key: &str, value: Value<'_>) -> Option<&Renamed> {
         if !self.sieves.renamed.may_have(key) {
@@ -328,8 +328,8 @@ impl Layout {
         self.texts.iter().any(|text| text == key)
     }
 
-    /// Writes the value of a field within so many objects and lists. Returns how many bytes of
-    /// deeper ones it lacks.
+    /// Writes the value of a field, around which there are `depth` objects and lists. Returns how
+    /// many bytes of deeper values were left out.
     fn value(&self, to: &mut Vec<u8>, value: Value<'_>, depth: usize) -> usize {
         if let Value::Json(json) = value {
             let most = self.max_depth.saturating_sub(depth);
@@ -377,15 +377,15 @@ impl Layout {
         self.parts.iter().filter(|part| part.what.is_in(event))
     }
 
-    /// Returns whether a field says what an id of the layout says.
+    /// Returns whether a field repeats an id of the layout.
     fn repeats_id(&self, event: &Event<'_>, key: &str, value: Value<'_>) -> bool {
         is_id_key(key)
             && Ids::of(event).is_some_and(|ids| ids.has(key, value))
             && self.parts.iter().any(|part| part.what.is_id())
     }
 
-    /// Returns the parts whose keys no field of the event may have: those of ids are free where
-    /// there are none.
+    /// Returns the parts whose keys no field of the event may have. The keys of ids are free in an
+    /// event without ids.
     fn fixed_parts(&self, event: &Event<'_>) -> impl Iterator<Item = &Part> {
         let has_ids = event.trace_id().is_some();
         self.parts.iter().filter(move |part| has_ids || !part.what.is_id())
@@ -398,7 +398,7 @@ impl Layout {
                 || self.reserved().any(|reserved| reserved == name))
     }
 
-    /// Returns whether any name that own fields can't have is as `is` says.
+    /// Returns whether `is` returns `true` for any name that own fields can't have.
     fn reserves(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.defined().any(is)
     }
@@ -415,8 +415,8 @@ impl Layout {
         renamed.chain(self.own.reserved.iter().copied())
     }
 
-    /// Writes the value of a part that the event has. Returns how many bytes of deep values it
-    /// lacks.
+    /// Writes the value of a part that the event has. Returns how many bytes of deep values were
+    /// left out.
     pub(super) fn write_part(
         &self,
         to: &mut Vec<u8>,
@@ -465,7 +465,7 @@ impl Layout {
         Ok(lost)
     }
 
-    /// Writes a span of the list. Returns how many bytes of deep values it lacks.
+    /// Writes a span of the list. Returns how many bytes of deep values were left out.
     fn write_span(&self, to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<usize> {
         to.extend_from_slice(b"{\"name\":");
         quoted(to, span.name());

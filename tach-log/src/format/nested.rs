@@ -1,5 +1,5 @@
-//! The parts of nested JSON. It is valid and has no spaces between its parts, as a serializer
-//! writes it; of any other text nothing is promised but an end.
+//! The parts of nested JSON, which must be valid, without spaces between its parts, as a serializer
+//! writes it. For any other text, the functions promise only that they end.
 
 use core::iter;
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use tach_core::{UnixTime, adapter};
 use crate::timestamp::DIGITS;
 use crate::value::{Value, write_plain};
 
-/// From the hours in RFC 3339.
+/// Where the hours begin in a time of RFC 3339.
 const TIME_OF_DAY: usize = 11;
 /// The width of `Z`.
 const UTC_WIDTH: usize = 1;
@@ -28,7 +28,7 @@ pub(super) struct Time {
 enum Zone {
     Utc,
     Fixed(Offset),
-    /// The system's.
+    /// The system's zone.
     #[cfg(feature = "local-time")]
     Local,
 }

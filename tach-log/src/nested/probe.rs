@@ -15,8 +15,8 @@ pub fn is_nested<T: Serialize + ?Sized>(value: &T) -> bool {
     found.get()
 }
 
-/// A serializer that notes where a nested value begins, and stops there. (Its error may become
-/// another one on its way.)
+/// A serializer that notes where a nested value begins, and stops there. (The error alone does not
+/// show that: the value may replace it by another one.)
 struct Probe<'a>(&'a Cell<bool>);
 
 impl Probe<'_> {

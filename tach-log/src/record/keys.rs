@@ -18,7 +18,7 @@ pub(super) struct Keys {
     /// All keys, one after the other.
     text: String,
     ends: Vec<usize>,
-    /// Whether a later field has the key, by field. Empty if no key repeats.
+    /// For each field, whether a later field has the same key. Empty if no key repeats.
     repeats: Vec<bool>,
 }
 
@@ -27,7 +27,8 @@ impl Keys {
         self.text.capacity() + size_of::<usize>() * self.ends.capacity() + self.repeats.capacity()
     }
 
-    /// Replaces the keys by the keys of `record`. If its source fails or panics, they end there.
+    /// Replaces the keys by the keys of `record`. If its source fails or panics, keeps the keys
+    /// before.
     pub(super) fn read(&mut self, record: &Record<'_>) {
         self.text.clear();
         self.ends.clear();

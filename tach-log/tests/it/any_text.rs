@@ -40,7 +40,7 @@ impl Any {
             Self::Bool(value) => json!(value),
             Self::I64(value) => json!(value),
             Self::U64(value) => json!(value),
-            // Null for floats that JSON lacks.
+            // `json!` makes null of floats that JSON lacks.
             Self::F64(value) => json!(value),
             Self::Text(value) | Self::Printed(value) => json!(value),
         }

@@ -23,7 +23,7 @@ fn fields_beyond_the_bound_are_counted() {
     let event = parsed(&written);
     assert_eq!(event.len(), 1_024 + 1);
     assert_eq!(event["key1023"], "value");
-    // Of each field that is missing, the key and the text.
+    // The length of the key and the text of each field that is missing.
     assert_eq!(event["truncated_bytes"], (1_100 - 1_024) * (7 + 5));
     assert!(written.logfmt.ends_with(" truncated_bytes=912"), "{}", written.logfmt);
     assert!(written.line.ends_with(" truncated_bytes=912"), "{}", written.line);

@@ -96,7 +96,7 @@ fn the_clock_may_be_another() {
     assert_eq!(times(&text, &json), (time.clone(), time));
 }
 
-/// Of a logger within a logger, the outer one's time counts.
+/// If one logger is within another, the time of the outer one counts.
 #[test]
 fn the_outermost_time_is_everybodys() {
     let (text, json) = (Captured::default(), Captured::default());

@@ -69,7 +69,7 @@ fn so_is_a_message() {
     }
 }
 
-/// One field, and then the end that `then` makes.
+/// A source with one field, which then returns or panics as the function does.
 struct Breaks(fn() -> Result<(), Error>);
 
 impl Source for Breaks {
@@ -196,7 +196,7 @@ impl io::Write for Broken {
     }
 }
 
-/// The record is not at fault, and nothing more can be written.
+/// The record is not at fault, and nothing more can be written, so the caller gets the panic.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
 fn a_panic_of_the_target_is_the_callers() {
@@ -211,7 +211,7 @@ fn a_panic_of_the_target_is_the_callers() {
     let record = builder.key_values(&fields).build();
     tach_log::write(Json::new())(&mut whole, &record).unwrap();
     tach_log::write(Json::new())(&mut Broken(Some(whole.len())), &record).unwrap();
-    // Within the value, and after the last byte.
+    // At the first byte, within the value, and at the last byte.
     for room in [0, whole.len() / 2, whole.len() - 1] {
         let write =
             AssertUnwindSafe(|| tach_log::write(Json::new())(&mut Broken(Some(room)), &record));
@@ -301,7 +301,7 @@ fn an_error_of_the_format_is_passed_on_and_nothing_is_written() {
     fmt::Write::write_fmt(&mut String::new(), format_args!("{displayed}")).unwrap_err();
 }
 
-/// The record is not at fault, so the fields don't just end.
+/// The record is not at fault, so the panic must not pass for the end of the fields.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
 fn a_panic_of_the_format_is_the_callers() {

@@ -195,7 +195,7 @@ fn a_field_that_repeats_an_id_is_left_out() {
     for format in [Logfmt::new(), Logfmt::new().digits(6)] {
         assert_eq!(line(&format, fields), line(&format, &[("a", "b")]));
     }
-    // Without its id, the field is the only one that says so.
+    // If the layout lacks the id, only the field contains it.
     let without = object(&Json::new().without("trace_id").without("span_id"), fields);
     assert_eq!(without["trace_id"], IDS.0);
 }

@@ -169,7 +169,7 @@ fn fields_are_renamed_unless_the_key_is_taken() {
     };
     assert_eq!(fields(&[("e", 1)]), json!({ "msg": "said", "error": 1 }));
     assert_eq!(fields(&[("e", 1), ("err", 2)]), json!({ "msg": "said", "e": 1, "error": 2 }));
-    // A field of that name stays apart.
+    // A field that already has the new name gets another one.
     assert_eq!(
         fields(&[("err", 2), ("error", 3)]),
         json!({ "msg": "said", "error": 2, "error_": 3 })
@@ -438,7 +438,7 @@ fn options_that_work_are_no_faults() {
         &Logfmt::new(),
         &Line::compact().digits(9),
         &Line::new().target_width(256),
-        // The key is a field's after the part has another.
+        // Once the part has another key, a field may have the part's old one.
         &Json::new().rename("ts", "x").with("time", Part::Time),
         &Json::new().without("ts").rename("ts", "x"),
         // A fixed value's key may be a field's too.

@@ -60,7 +60,7 @@ fn a_line_names_the_machine_and_the_process() {
     let (json, logfmt) = with(&record);
     assert_eq!(json, json!({ "pid": pid, "host": host }));
     assert_eq!(logfmt, format!("pid={pid} host={host}"));
-    // A field has another name.
+    // A field with the key of a part gets another name.
     let (json, _) = with(&Record::builder().key_values(&[("pid", 1)]).build());
     assert_eq!(json, json!({ "pid": pid, "host": host, "pid_": 1 }));
 }
@@ -106,7 +106,7 @@ fn a_long_target_is_shortened_from_the_left() {
     assert_eq!(faults, ["Line::max_target_width(9): without_target() leaves the target out"]);
 }
 
-/// An error with the messages as its sources.
+/// An error with the first message. The others are its sources.
 #[derive(Debug)]
 struct Chain(&'static [&'static str], Option<Box<Self>>);
 

@@ -72,7 +72,7 @@ fn serde_s_other_values_are_plain() {
     assert_eq!(fields(&Json::new(), &values), expected);
 }
 
-/// Its keys are no texts, which JSON lacks.
+/// The map's keys are no texts, but JSON has no other keys.
 #[test]
 fn a_value_that_fails_is_a_text_with_a_note() {
     let map = std::collections::BTreeMap::from([([1, 2], 3)]);

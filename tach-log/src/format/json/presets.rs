@@ -220,8 +220,8 @@ impl Json {
     }
 }
 
-/// Creates a layout of parts, with the names that fields get as texts, and of the rest of the
-/// service's schema.
+/// Creates a layout from its parts, from the new names of fields that become texts, and from the
+/// service's rules for all other fields.
 fn preset(parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
     let mut layout = Layout::new(Syntax::Json, parts);
     layout.add_renaming(renamed, Kind::Text);
@@ -232,7 +232,7 @@ fn preset(parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
 /// Google Cloud's key of the labels of an entry.
 const LABELS: &str = "logging.googleapis.com/labels";
 
-/// The prefix of Google Cloud's own keys: each agent takes others of them out of the payload.
+/// The prefix of Google Cloud's own keys. Each agent takes different ones out of the payload.
 const GOOGLE_CLOUD_PREFIX: &str = "logging.googleapis.com/";
 
 /// The other keys that Google Cloud's agents take out of the payload

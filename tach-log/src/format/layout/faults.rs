@@ -41,7 +41,7 @@ impl Layout {
 }
 
 impl What {
-    /// Returns what writes a built-in part with another key.
+    /// Returns the call that writes a built-in part with another key.
     fn right(&self, key: &str) -> Option<String> {
         Some(match self {
             Self::Fixed(_) | Self::ErrorType | Self::Id(_) => return None,

@@ -9,14 +9,15 @@ use crate::value::{Value, with_text};
 pub(super) const ERROR_TYPE: &str =
     "type.googleapis.com/google.devtools.clouderrorreporting.v1beta1.ReportedErrorEvent";
 
-/// The characters of a key for which `_` stands in a flat object, as ECS' labels have them: a dot
-/// would begin another object.
+/// The characters that `_` replaces in the keys of a flat object, as in ECS' labels: a dot would
+/// begin another object.
 const REPLACED: [char; 3] = ['.', '*', '\\'];
 
 /// How fields that the schema does not name are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format) struct Own {
-    /// The flat object for the fields, with a dot. Empty if they stand beside the parts.
+    /// The key of the flat object for the fields, and a dot. Empty if the fields stand beside the
+    /// parts.
     pub(in crate::format) object: &'static str,
     /// The names that the schema defines and no part or renamed field writes.
     pub(in crate::format) reserved: &'static [&'static str],

@@ -58,7 +58,7 @@ impl Syntax {
         self.is_json() || key_value::may_stand(key)
     }
 
-    /// Returns a key as it may stand.
+    /// Returns a key in the form in which it may stand.
     pub(super) fn key(self, key: &str) -> Cow<'_, str> {
         if self.may_stand(key) { key.into() } else { key_value::plain(key).into() }
     }

@@ -1,12 +1,12 @@
-//! Targets with modules as their first letters.
+//! Targets whose modules are shortened to their first letters.
 
 use std::borrow::Cow;
 
 /// Stands between the modules of a target.
 const BETWEEN: &str = "::";
 
-/// Returns a target in so many columns, if that is possible: from the left, modules are their first
-/// letters, except for the last one.
+/// Shortens a target to `width` columns, if that is possible: from the left, replaces modules by
+/// their first letters, except for the last one.
 pub(super) fn shortened(target: &str, width: usize) -> Cow<'_, str> {
     let columns = |text: &str| text.chars().count();
     let mut too_many = columns(target).saturating_sub(width);
