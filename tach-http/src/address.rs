@@ -28,7 +28,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The URL.
+/// Prints the URL.
 impl fmt::Display for Target<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let (Some(scheme), Some(authority)) = (self.scheme, self.authority) {
@@ -42,8 +42,8 @@ fn without_user(authority: &str) -> &str {
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// Returns the host and the port of an authority or of the header `host`. One look at each byte,
-/// since each request has one.
+/// Returns the host and the port of an authority or of the header `host`. Looks at each byte once,
+/// since each request has an address.
 fn address(authority: &str) -> (Option<&str>, Option<u16>) {
     let (mut start, mut end, mut port) = (0, authority.len(), None);
     for (at, byte) in authority.bytes().enumerate() {

@@ -11,9 +11,9 @@ use tach_pipeline::TraceContext;
 pub(crate) const SERVER: u8 = 1;
 /// A client's request is sent.
 pub(crate) const CLIENT: u8 = 2;
-/// `PASSED` is the request's.
+/// `PASSED` belongs to the innermost request.
 const HAS_PASSED: u8 = 4;
-/// `ROUTE` waits for the server's layer.
+/// `ROUTE` contains a route for the server's layer.
 const HAS_ROUTE: u8 = 8;
 /// The server's layer knows the route.
 pub(crate) const KNOWS_ROUTE: u8 = 16;
@@ -27,8 +27,8 @@ pub(crate) struct Passed {
 }
 
 thread_local! {
-    /// The innermost request. The other two have destructors and are used by few requests, so the
-    /// flags say whether to look.
+    /// The flags of the innermost request. The other two variables have destructors and are used by
+    /// few requests, so the flags say whether to read them.
     static FLAGS: Cell<u8> = const { Cell::new(0) };
     static PASSED: RefCell<Option<Arc<Passed>>> = const { RefCell::new(None) };
     static ROUTE: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
@@ -114,7 +114,7 @@ impl Outer {
     }
 }
 
-/// Near the end of a thread there is no slot.
+/// Replaces the value of a slot. Near the end of a thread there is no slot.
 fn replace<T>(slot: &'static LocalKey<RefCell<Option<T>>>, new: Option<T>) -> Option<T> {
     slot.try_with(|slot| slot.replace(new)).ok().flatten()
 }

@@ -39,7 +39,7 @@ const KNOWN: &[fn(AnyError<'_>) -> Option<Known<'_>>] = &[
     reqwest::known,
 ];
 
-/// The types that are looked into.
+/// The types of errors in which a known error is searched.
 const CHAINS: &[fn(&dyn Any) -> Option<AnyError<'_>>] = &[
     |error| error.downcast_ref::<BoxError>().map(|error| &**error as _),
     as_error::<io::Error>,
@@ -57,7 +57,7 @@ fn as_error<E: Error + 'static>(error: &dyn Any) -> Option<AnyError<'_>> {
 
 impl<'a> Failure<'a> {
     /// An error of a client may print the whole URL, whatever its type is, so only the texts of
-    /// types that are known are taken.
+    /// known types are recorded.
     #[cold]
     pub(crate) fn of<E: Display + 'static>(error: &'a E, is_client: bool) -> Self {
         let first = CHAINS.iter().find_map(|chain| chain(error));

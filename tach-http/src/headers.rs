@@ -8,7 +8,7 @@ use tach_pipeline::TraceContext;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 pub(crate) const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
-/// W3C's recommendation asks for no more to be passed on.
+/// The most bytes that are passed on: W3C's recommendation asks for no more.
 const MOST_BAGGAGE: usize = 8192;
 
 /// What a server reads of a request's headers. One pass finds all three: three look-ups cost more
@@ -16,7 +16,7 @@ const MOST_BAGGAGE: usize = 8192;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen<'a> {
     pub(crate) host: Option<&'a str>,
-    /// `None` of several.
+    /// `None` if there are several.
     parent: Option<&'a str>,
     has_parent: bool,
     has_baggage: bool,
@@ -48,8 +48,8 @@ impl<'a> Seen<'a> {
         TraceContext::from_headers(parent, &states.collect::<Vec<_>>().join(","))
     }
 
-    /// Returns the caller's baggage, as it is. A proxy may have split it. None beyond the bound: a
-    /// part of it would be another baggage.
+    /// Returns the caller's baggage unchanged, but joined if a proxy has split it. Returns `None`
+    /// if it is too long: a part of it would be another baggage.
     #[inline]
     pub(crate) fn baggage(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         if !self.has_baggage {

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use http::{Method, Version};
 use tach_core::adapter::variable;
 
-/// A method that is not a known one: its name is the caller's choice.
+/// Replaces a method that is not known, since a caller can choose any name.
 pub(crate) const OTHER: &str = "_OTHER";
-/// Those of RFC 9110, RFC 5789 and QUERY's draft.
+/// The methods of RFC 9110, RFC 5789 and QUERY's draft.
 const BY_DEFAULT: &str = "GET,POST,PUT,DELETE,PATCH,HEAD,OPTIONS,CONNECT,TRACE,QUERY";
 
 static KNOWN: LazyLock<Vec<&str>> = LazyLock::new(|| {

@@ -25,15 +25,15 @@ pub(crate) struct Open {
     /// The span's name: HTTP's method and the route, or gRPC's method. `None` without a route, and
     /// of a gRPC client.
     name: Option<Box<str>>,
-    /// Whether the name is gRPC's method that a caller asks for. The span is named by it once the
-    /// server has shown that it exists.
+    /// Whether the name is a method of gRPC that the caller claims. The span gets the name once the
+    /// server has shown that the method exists.
     is_claim: bool,
     kind: Kind,
     /// The budget of a layer inside, until the answer.
     arrived: Option<Budget>,
     /// Whether the span has gRPC's status.
     has_status: bool,
-    /// Whether the service or the body runs. If the request is dropped meanwhile, that panics.
+    /// Whether the service or the body runs. If the request is dropped while it runs, it panicked.
     is_running: bool,
     stage: Stage,
 }
@@ -217,7 +217,7 @@ impl Open {
         set(&self.span, &all);
     }
 
-    /// Records an error that no response says. `status` is its code in gRPC.
+    /// Records an error for which there is no response. `status` is its code in gRPC.
     fn fail_without_status(&self, kind: &str, description: Option<&str>, status: &'static str) {
         let code = ("rpc.response.status_code", Value::Str(status));
         let is_rpc = self.kind.protocol != Protocol::Http && !self.has_status;
@@ -233,9 +233,9 @@ impl Open {
         self.stage = Stage::Over;
     }
 
-    /// Ends the request whose body was dropped before it said its end. `may_be` says whether the
-    /// peer had all of it. A client's program need not read a body, while gRPC calls that
-    /// cancelled.
+    /// Ends the request whose body was dropped before it reported its end. `may_be` says whether
+    /// the peer may have the whole body. A client's program need not read a body, but gRPC counts
+    /// that as cancelled.
     pub(crate) fn end_dropped(mut self, may_be: bool) {
         if may_be || self.kind.is_client && self.kind.protocol == Protocol::Http {
             self.stage = Stage::Over;

@@ -14,7 +14,7 @@ use crate::method;
 use crate::open::{Kind, Open};
 use crate::options::Options;
 
-/// What a span has of a request.
+/// The parts of a request that its span records.
 struct Head<'a> {
     kind: Kind,
     target: Target<'a>,

@@ -59,7 +59,7 @@ fn the_route_is_found_late_by_a_layer_around_the_router() {
     assert_routes(&spans);
 }
 
-/// A handler that calls another router is still the one of its own route.
+/// A handler that calls another router keeps the name of its own route.
 #[test]
 fn another_router_in_the_handler_does_not_rename_the_span() {
     let spans = spans(async {
@@ -74,7 +74,7 @@ fn another_router_in_the_handler_does_not_rename_the_span() {
     assert_eq!(spans.len(), 1, "{spans:?}");
 }
 
-/// Sampled or not, and whether the route is known at the start or late.
+/// Spans are sampled or not, and the route is known at the start or late.
 #[test]
 fn durations_are_by_route() {
     for ratio in [0.0, 1.0] {

@@ -45,7 +45,7 @@ fn a_budget_of_a_server_is_exhausted_or_refused() {
     assert_has(&span, &expected);
 }
 
-/// A 504 of the service's own is no budget's.
+/// A 504 that the service itself returns is not the end of a budget.
 #[test]
 fn an_answer_in_time_has_no_outcome() {
     let span = one(spans(async {
@@ -138,7 +138,7 @@ async fn catch_panic(call: impl Future) {
     drop(poll_fn(poll).await);
 }
 
-/// On arrival and at the answer, by route, whether the spans are sent or not.
+/// The time left on arrival and at the answer, by route, whether the spans are sent or not.
 #[cfg(feature = "axum")]
 #[test]
 fn the_time_left_is_in_histograms() {

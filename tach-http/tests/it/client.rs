@@ -77,7 +77,7 @@ fn a_call_that_is_dropped_is_cancelled() {
     assert_has(&span, &[("error.type", "cancelled")]);
 }
 
-/// A connection of hyper's, whose requests have the path alone.
+/// Requests on a connection of hyper's contain only the path, so the header names the host.
 #[test]
 fn the_address_is_the_header_host_without_another() {
     let span = one(spans(async {
@@ -88,7 +88,7 @@ fn the_address_is_the_header_host_without_another() {
     assert_has(&span, &[("server.address", "example.com"), ("server.port", "81")]);
 }
 
-/// The panic is another future's of the same task.
+/// Another future of the same task panics.
 #[test]
 fn a_call_beside_a_panic_is_cancelled() {
     let span = one(spans(async {

@@ -245,7 +245,7 @@ fn an_error_without_a_response_has_a_code() {
     assert_has(&span, &[("rpc.response.status_code", "UNKNOWN"), ("error.type", "panic")]);
 }
 
-/// Its status is in the body, but not that of a proxy's or of a layer's answer.
+/// The status of gRPC-Web is in the body, but an answer of a proxy or of a layer has none there.
 #[test]
 fn grpc_web_fails_by_the_http_status() {
     let span = one(spans(async {

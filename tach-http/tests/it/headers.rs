@@ -130,7 +130,7 @@ fn a_baggage_beyond_w3cs_bound_is_not_passed_on() {
     }
 }
 
-/// The baggage of a request is not another one's, whose call is within the same task.
+/// The baggage of a request does not reach a later call in the same task.
 #[test]
 fn baggage_ends_with_its_request() {
     spans(async {

@@ -42,8 +42,8 @@ impl http_body::Body for Once {
     }
 }
 
-/// Sends a request to a service of axum with this response, reads up to and with `until`, and hangs
-/// up. Returns the span of the request.
+/// Sends a request to a service of axum with this response, reads up to the end of `until`, and
+/// hangs up. Returns the span of the request.
 fn exchange(method: &str, headers: &'static [(&str, &str)], waits: bool, until: &str) -> Span {
     one(spans(async {
         let handler = move || async move {
@@ -67,7 +67,7 @@ fn exchange(method: &str, headers: &'static [(&str, &str)], waits: bool, until: 
             read.extend_from_slice(&byte);
         }
         drop(connection);
-        // Until the server has seen that.
+        // Wait until the server has noticed that.
         for _ in 0..100 {
             yield_now().await;
             tokio::time::sleep(core::time::Duration::from_micros(100)).await;

@@ -69,7 +69,7 @@ fn run(
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
     dispatcher::with_default(&subscriber(guard.pipeline()), || {
         runtime.block_on(test);
-        // What a task still has is dropped within the subscriber.
+        // Drop what tasks still hold while the subscriber is set.
         drop(runtime);
     });
     guard.pipeline().flush(LONG).unwrap();

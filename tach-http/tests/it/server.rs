@@ -92,7 +92,7 @@ fn the_handler_runs_in_the_span() {
     assert_eq!((step.trace, step.parent), (server.trace, server.id));
 }
 
-/// As the documentation of the layer has it.
+/// The example in the documentation of the layer.
 #[test]
 fn a_detached_handler_takes_the_span_along() {
     let spans = spans(async {
