@@ -43,8 +43,7 @@ use crate::instants::Instant;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    // The fields are for tach-tower, which makes budgets with the same start and another total. No
-    // others should use them.
+    // Public only for tach-tower, which makes budgets with the same start and another total.
     #[doc(hidden)]
     pub start: Instant,
     /// `u64::MAX` never runs out. Two words in all: tach-tower copies a budget for each poll.
@@ -261,7 +260,7 @@ impl Budget {
     }
 }
 
-/// Returns the nanoseconds of a total.
+/// Converts a total to ns; saturates.
 #[inline]
 fn ns(total: Duration) -> u64 {
     u64::try_from(total.as_nanos()).unwrap_or(u64::MAX)

@@ -58,7 +58,7 @@ use crate::sync::Reading;
 use crate::unix_time::UnixTime;
 
 static PUBLISHED: Published = Published::new();
-/// The registration of [`forget_refreshers`].
+/// Registers [`forget_refreshers`] once per process.
 static FORKS: Once = Once::new();
 
 /// Returns the instant of the last refresh, or the current one if there is no refresher.
@@ -228,7 +228,8 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const DAY: Duration = Duration::from_secs(86_400);
 
-    /// Waits for a reading other than `last`, far longer than any scheduler delays it.
+    /// Waits for a reading other than `last`. Panics after a time far longer than any scheduler's
+    /// delay.
     fn next_reading(published: &Published, last: Reading) -> Reading {
         let start = std::time::Instant::now();
         loop {

@@ -86,8 +86,8 @@ pub(crate) enum Fencing {
     SelfOrdered,
 }
 
-/// The names by which a hypervisor presents itself, with zeros at their ends. One that imitates
-/// another presents the other's name first, and its own behind.
+/// The names by which a hypervisor presents itself, with zeros at their ends. A hypervisor that
+/// imitates another one presents the imitated name first, and its own name second.
 pub(crate) type Hypervisors = [Option<[u8; 12]>; 2];
 
 /// Linux's names for clocks (`/sys/devices/system/clocksource`).

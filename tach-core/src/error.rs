@@ -31,7 +31,7 @@ pub struct Error(Kind);
 enum Kind {
     BeforeEpoch,
     AfterMax,
-    /// A number outside of its range, between two texts.
+    /// A number that is out of its range. The message puts it between the two texts.
     Number {
         given: i32,
         texts: &'static [&'static str; 2],
@@ -63,7 +63,8 @@ impl Error {
         Self::number(minutes, &TEXTS)
     }
 
-    /// Creates the error about a number that is out of its range, between two texts.
+    /// Creates the error for a number that is out of its range. The message puts it between the
+    /// texts.
     pub(crate) const fn number(given: i32, texts: &'static [&'static str; 2]) -> Self {
         Self(Kind::Number { given, texts })
     }

@@ -18,8 +18,8 @@ impl Rate {
     pub(crate) const ONE: Self = Self { q48: 1 << FRACTION_BITS };
     /// Not known yet.
     pub(crate) const UNKNOWN: Self = Self { q48: 0 };
-    /// A thousandth of a nanosecond per tick: no counter is that fast. The rate of a clock that
-    /// stands still, since no end of a record can be computed from a rate of zero.
+    /// A thousandth of a nanosecond per tick, which no counter reaches. It stands in for the rate
+    /// of a clock that stands still: a record's end can't be computed from a rate of zero.
     pub(crate) const SLOWEST: Self = Self { q48: 1 << 38 };
 
     pub(crate) const fn from_q48(q48: u64) -> Self {
@@ -68,13 +68,14 @@ impl Rate {
         u64::try_from(ticks).ok()
     }
 
-    /// Returns the number of ticks that lasts `ns`, less than 2^46, plus a fraction of a ns with 48
-    /// bits: rounded up if that lasts less than `ns` + 1, or else rounded down if that lasts `ns`.
-    /// `None` if neither does, if `ns` is zero, for rates far from a ns, and seldom otherwise.
+    /// Returns the number of ticks that lasts `ns` plus a fraction of a ns with 48 bits, rounded
+    /// up, or rounded down if only the lower number ends in the same ns. `ns` must be less than
+    /// 2^46. Returns `None` if neither ends in that ns, if `ns` is zero, for rates far from a ns,
+    /// and seldom otherwise.
     ///
-    /// Multiplies by the inverse rate, which the CPU divides while it waits for the counter. The
-    /// quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so it is seldom off by one,
-    /// which the remainder shows.
+    /// Multiplies by the inverse rate: the CPU can compute the inverse while it waits for the
+    /// counter. The quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so the estimate
+    /// is seldom off by one. The remainder shows if it is.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "an estimate, which the remainder checks")]
     #[expect(clippy::cast_possible_truncation, reason = "less than 2^63")]
@@ -92,7 +93,7 @@ impl Rate {
         // below.
         let estimate = u128::from(ns_and_more) * u128::from(inverse as i64 as u64 - 1);
         let ticks = (estimate >> 64) as i64 + 1;
-        // How much longer the ticks last than `ns`.
+        // The time by which the ticks last longer than `wanted`.
         let wanted = (ns << FRACTION_BITS) | fraction;
         let excess = ticks.wrapping_mul(rate).wrapping_sub(wanted as i64);
         if !(0..rate).contains(&excess) {
@@ -258,9 +259,10 @@ impl Line {
         self.tick_near((ns, 0), Direction::After)
     }
 
-    /// Returns the tick to which a sum leads whose time is `ns` and a fraction: the first tick then
-    /// or later, or the last one then or earlier if the sum leads back. If only the other one of
-    /// the two is in the same ns, returns that. `None` outside `u64`.
+    /// Returns the tick at the time `ns` plus a fraction, the result of a sum. After an addition,
+    /// that is the first tick at this time or later; after a subtraction, the last tick at this
+    /// time or earlier. If only the neighbour on the other side of the time is in the same ns,
+    /// returns the neighbour. `None` outside `u64`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a remainder is less than the rate")]
     pub(crate) fn tick_near(
@@ -471,7 +473,7 @@ mod tests {
             }
         }
 
-        /// Compares with a search among the ticks around.
+        /// Compares `tick_near` with a search among the neighbouring ticks.
         #[test]
         fn a_sum_leads_to_the_nearest_tick_in_the_same_ns(
             tick in (1 << 62) - (1 << 50)..(1 << 62) + (1_u64 << 50),

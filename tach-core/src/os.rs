@@ -1,7 +1,7 @@
 //! The operating system: its clocks, and its opinion of the counter.
 //!
-//! A system's files have the first two of these items, and others for which the system has an
-//! answer. An item replaces the one in `unstated`, which answers for a system that reports nothing.
+//! The files of each system define the first two of these items, and every other item that the
+//! system can answer. For the other items, `unstated` answers like a system that reports nothing.
 //!
 //! - `fn monotonic_ns() -> Option<u64>`: the clock behind `std::time::Instant`, in ns; `None` if it
 //!   can't be read.

@@ -23,8 +23,8 @@ pub(crate) trait ClockPair {
         true
     }
 
-    /// Returns whether the timeline keeps its durations true when the OS clock jumps, by an offset
-    /// to that clock.
+    /// Returns whether the timeline absorbs jumps of the OS clock in an offset to that clock, so
+    /// that durations stay true.
     fn keeps_offset(&self) -> bool {
         false
     }
@@ -52,7 +52,7 @@ pub(crate) enum CounterFailure {
     Regressed,
     /// It stands still.
     Stopped,
-    /// Reading the OS clock takes as long as a system call, so the kernel may have left the
+    /// Reading the OS clock takes as long as a system call, so the kernel may no longer use the
     /// counter.
     Untrusted,
 }
@@ -66,8 +66,8 @@ pub(crate) struct Sample {
     pub(crate) ns: u64,
     /// The bracket's width: the OS clock was read at `tick` plus or minus half of it.
     pub(crate) width_ticks: u64,
-    /// The excess over the narrowest bracket seen lately: an interruption, before or after the OS
-    /// clock was read.
+    /// The width in excess of the narrowest bracket seen lately: an interruption, before or after
+    /// the OS clock was read.
     pub(crate) excess_ticks: u64,
     /// The OS clock's resolution.
     pub(crate) resolution_ns: u64,

@@ -1,7 +1,7 @@
 //! The atomics of all other modules. Under loom, loom's take their place.
 //!
-//! Loom's atomics have no `const` constructor. So a constructor of a type with atomics stands in
-//! `const_fn!`, and an array of them is built by `array_of!`.
+//! Loom's atomics have no `const` constructor. So `const_fn!` wraps each constructor of a type with
+//! atomics, and `array_of!` builds each array of them.
 
 mod floor;
 mod history;

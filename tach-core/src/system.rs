@@ -42,8 +42,8 @@ use crate::timeline::{Expected, Timeline};
 /// have 256 bytes.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 19 * 1024);
 
-/// The memory of each read: the choice of the source and the line in use, on one cache line. The
-/// words of a read are the choice's last one and the timeline's first ones.
+/// The memory that each read uses: the choice of the source and the line in use, on one cache line.
+/// A read uses the last word of the choice and the first words of the timeline.
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Clock {
@@ -53,7 +53,6 @@ struct Clock {
 
 static CLOCK: Clock = Clock { choice: Choice::new(), monotonic: Timeline::new() };
 
-/// Returns the process's choice of the source.
 #[inline]
 pub(crate) fn choice() -> &'static Choice {
     &CLOCK.choice
@@ -122,8 +121,8 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     HOST.event_at(expected.tick);
 }
 
-/// Returns the tick that should be read now, by Unix time. In a program that never asked for Unix
-/// time, only the monotonic timeline shows a rate.
+/// Returns the tick that should be read now, by Unix time. The rate is the monotonic timeline's,
+/// since the other timeline shows none in a program that never asked for Unix time.
 fn by_unix_time() -> Option<Expected> {
     REALTIME.expected(os::realtime_ns()?, rate())
 }
@@ -158,7 +157,7 @@ fn standing() -> u64 {
     tick
 }
 
-/// By this much, the OS clocks of two CPUs may differ. If a smaller step back were mended, a thread
+/// The OS clocks of two CPUs may differ by this much. If a smaller step back were mended, a thread
 /// that moves between the CPUs would move the ticks ahead at each look.
 const HIDDEN_NS: u64 = 1_000_000;
 
@@ -167,7 +166,8 @@ const HIDDEN_NS: u64 = 1_000_000;
 /// continue from the last one: ticks that waited for the clock could stand for as long as the
 /// machine was up.
 ///
-/// Up to [`HIDDEN_NS`], ticks only wait for the clock: each read returns the highest tick so far.
+/// If the clock went back by at most [`HIDDEN_NS`], ticks only wait for it: each read returns the
+/// highest tick so far.
 fn move_os_clock(seen: Chosen) {
     // Read the highest tick before the clock. If another thread raised the tick after this thread's
     // read, the clock would seem to have gone back.

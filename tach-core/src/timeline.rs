@@ -51,13 +51,13 @@ use crate::sync::{AtomicBool, Full, History, Id, Ordering, Reach};
 
 /// The number of records in memory. In a calm, busy process each covers four seconds, so the ticks
 /// of the last minute convert by the records that first converted them. In an idle process a record
-/// covers any time.
+/// covers any length of time.
 const SLOTS: usize = 76;
-/// The number of records whose knowledge is in memory: the newest one's, and room for those being
-/// made. If seven threads are stopped between the write of their knowledge and the exchange of the
-/// head, a conversion takes a sample of its own, until one of them goes on. Of threads that run,
-/// the first one moves the head within nanoseconds. A `fork` keeps a slot for good only if another
-/// thread is within such a write, which takes nanoseconds in some 50 ms.
+/// The number of records whose knowledge is in memory: the newest record's, and room for those
+/// being made. If seven threads are stopped between the write of their knowledge and the exchange
+/// of the head, a conversion takes a sample of its own, until one of them goes on. Of threads that
+/// run, the first one moves the head within nanoseconds. A forked child loses a slot for good only
+/// if the fork hits another thread within such a write, which takes nanoseconds in some 50 ms.
 const NEWEST: usize = 8;
 /// A tick that is ahead by less belongs to another core's present, not to the future.
 const NEAR_NS: u64 = 2_000;
@@ -74,8 +74,8 @@ pub(crate) struct Expected {
 
 /// A function from ticks to nanoseconds; see the [module](self).
 ///
-/// It begins with the words that every read loads, so that its owner can put another one before
-/// them. The words that follow are written no more often than these.
+/// Begins with the words that every read loads, so that the owner can put one more such word before
+/// them, on the same cache line. The words that follow are written no more often than these.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Timeline {
@@ -127,7 +127,6 @@ impl Timeline {
         self.waits_for_clock.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the timeline has begun.
     #[inline]
     pub(crate) fn has_begun(&self) -> bool {
         self.history.head() != 0
@@ -177,7 +176,7 @@ impl Timeline {
         if shifted_tick(later) <= shifted_tick(earlier) {
             return Ok(0);
         }
-        // Converts the later tick first: it may append the record that the earlier one needs.
+        // Convert the later tick first: it may append the record that the earlier one needs.
         let last = self.find(later, round)?;
         let first = self.find(earlier, round)?;
         Ok(line::ns_between(first, earlier, last, later))
@@ -281,9 +280,9 @@ impl Timeline {
     }
 
     /// Returns the line from `start` of a timeline whose OS clock has not been read twice, so that
-    /// it shows no rate. If no rate is known from elsewhere and the machine declares none, the
-    /// counter has the fastest of all: whoever waits for a time waits too long, but not forever,
-    /// and no time goes back when the rate is known.
+    /// it shows no rate. If no rate is known from elsewhere and the machine declares none, the line
+    /// has the rate of the fastest counter: whoever waits for a time waits too long, but not
+    /// forever, and no time goes back when the rate is known.
     #[inline(never)]
     fn unread_line(start: Point, round: &Round<'_>) -> Result<Line, Question> {
         const FASTEST_HZ: u64 = 10_000_000_000;
@@ -336,8 +335,8 @@ impl Timeline {
         loop {
             match self.history.publish(after, &piece, &knowledge) {
                 Ok(()) => return true,
-                // One freed slot may not be enough: as long as its knowledge would overwrite
-                // `after`'s, it can't be reused. Then free another.
+                // One freed slot may not be enough: it can't be reused while its knowledge would
+                // overwrite the knowledge of `after`. Then free another.
                 Err(Full::Pieces) if self.make_room() => {}
                 Err(_) => return false,
             }

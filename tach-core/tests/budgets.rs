@@ -1,5 +1,5 @@
 //! Budgets by a manual clock in place of the system's. A program of its own, since all threads of
-//! the process read by another road afterwards.
+//! the process take the slower path to the clock afterwards.
 
 use core::time::Duration;
 
@@ -120,7 +120,7 @@ fn the_end_is_the_start_plus_the_total() {
     });
 }
 
-/// Zero would mean for ever, to most that take milliseconds.
+/// For most functions that take milliseconds, zero would mean "for ever".
 #[test]
 fn milliseconds_are_never_zero() {
     let cases = [(0, SECOND, None), (400, SECOND, None), (999, SECOND, None)];

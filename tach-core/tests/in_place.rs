@@ -1,5 +1,5 @@
 //! A manual clock in place of the system's, for one thread. A program of its own, since all threads
-//! of the process read by another road afterwards.
+//! of the process take the slower path to the clock afterwards.
 
 use core::time::Duration;
 use std::panic::catch_unwind;

@@ -21,7 +21,7 @@ mod linux {
     };
     use test_support::this_program;
 
-    /// The allowed error of tach against the system's clocks after it has left the counter.
+    /// The allowed error against the system's clocks once tach no longer uses the counter.
     const OFF: Duration = Duration::from_millis(1);
 
     const CHILD: &str = "in-a-namespace";

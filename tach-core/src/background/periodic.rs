@@ -58,8 +58,8 @@ impl Drop for Periodic {
         }
         if let Some((alive, thread)) = self.alive.take() {
             drop(alive);
-            // The panic hook has reported a call that panicked. A panic here could abort the
-            // process.
+            // Ignore the panic of a call: the panic hook has reported it, and a panic here could
+            // abort the process.
             let _ = thread.join();
         }
     }

@@ -84,7 +84,8 @@ pub struct ManualClock(Mutex<State>);
 struct State {
     now: Instant,
     start: Anchor,
-    /// The last step at each later instant that had one, in order.
+    /// The later instants at which the clock was stepped, in order, each with the time after its
+    /// last step.
     later: Vec<Anchor>,
 }
 
@@ -219,7 +220,7 @@ impl ManualClock {
     /// ```
     pub fn during<R>(&'static self, f: impl FnOnce() -> R) -> R {
         manual::reserve(&IN_PLACE);
-        // Begins the timelines, so that uptime has an origin.
+        // Begin the timelines, so that uptime has an origin.
         let _ = Instant::now();
         system::choice().read_in_place();
         let _outer = Outer(CURRENT.replace(Some(self)));
@@ -235,8 +236,8 @@ impl ManualClock {
         }
     }
 
-    /// Locks the state, also after a thread panicked while it held the lock: it left each time
-    /// either unchanged or moved.
+    /// Locks the state. A poisoned lock is used as well: a thread that panicked while it held the
+    /// lock left each time either unchanged or moved.
     fn lock(&self) -> MutexGuard<'_, State> {
         manual::reserve(&IN_PLACE);
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -290,7 +291,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Returns `instant`, which must be a manual clock's.
+/// Returns `instant`; panics if it is not a manual clock's.
 fn own(instant: Instant) -> Instant {
     let is_own = manual::contains(instant.as_ticks());
     assert!(is_own, "a `ManualClock` can't convert an instant of another clock");

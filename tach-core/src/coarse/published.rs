@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::sync::{AtomicU64, Ordering};
 
-    /// Returns the reading with the tick `n` and a Unix time with another value.
+    /// Returns the reading with the tick `n` and a different number as its Unix time.
     fn at(n: u64) -> Reading {
         Reading::new(n, 1_000_000 + n)
     }

@@ -42,8 +42,8 @@ impl Pair {
         Self { std, ns: least.midpoint(most) }
     }
 
-    /// Returns the instant at `ns`. If the standard library can't represent it, returns another
-    /// instant on the way from this pair to `ns`.
+    /// Returns the instant at `ns`. If the standard library can't represent it, returns an instant
+    /// between this pair and `ns`.
     fn std_at(self, ns: i128) -> StdInstant {
         let distance_ns = ns - i128::from(self.ns);
         let mut away =

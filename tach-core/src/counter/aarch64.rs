@@ -45,8 +45,8 @@ pub(crate) fn ticks() -> u64 {
 }
 
 /// Reads the count after every earlier instruction has executed, since ISB discards prefetched
-/// instructions (Arm ARM, D12.1.3). The text promises less for loads than for instructions; a user
-/// who needs more enforces the order.
+/// instructions (Arm ARM, D12.1.3). The manual promises less for loads than for instructions; a
+/// user who needs more can enforce strict order.
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;

@@ -9,8 +9,8 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 // SAFETY: <mach/mach_time.h> of libSystem, which every program links, declares both so, the second
 // with a struct of two numbers. The first takes no arguments and can't fail.
 unsafe extern "C" {
-    /// Reads the counter and an offset that the kernel keeps in the commpage, without a system call
-    /// and behind the barrier that its architecture needs (xnu,
+    /// Returns the counter plus an offset that the kernel keeps in the commpage, without a system
+    /// call and behind the barrier that the architecture needs (xnu,
     /// `libsyscall/wrappers/mach_absolute_time.s`).
     safe fn mach_absolute_time() -> u64;
 

@@ -5,9 +5,9 @@ use core::fmt;
 /// A fault. It refers to texts by thin pointers, so that an error stays small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The text has something else at the position than the grammar's item of this name.
+    /// At the position, the text has something other than the grammar's item of this name.
     Expected(&'static &'static str),
-    /// The text ends at the position.
+    /// The text ends at the position, where the grammar expects the item of this name.
     Ended(&'static &'static str),
     /// A number is out of its range.
     Field { field: &'static Field, value: u16 },

@@ -42,7 +42,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// assert!(silent_for < Duration::from_secs(3600));
 /// ```
 pub struct AtomicInstant {
-    /// The shifted tick: the maximum of two is that of the later instant.
+    /// The shifted tick, so that the greater of two numbers belongs to the later instant.
     shifted: AtomicU64,
 }
 
@@ -338,7 +338,8 @@ mod tests {
             for i in 0..THREADS {
                 let latest = &latest;
                 scope.spawn(move || {
-                    // Each thread writes its own numbers, alternately rising and falling.
+                    // Each thread writes its own numbers, in turn from a rising and from a falling
+                    // series.
                     for k in 0..EACH {
                         let k = if k % 2 == 0 { k } else { EACH - k };
                         let instant = Instant::from_ticks(1 + k * THREADS + i);

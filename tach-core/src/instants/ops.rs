@@ -1,8 +1,8 @@
 //! The API that the instants share: everything but the read.
 
 /// Implements the sums and differences of [`std::time::Instant`] for a type with one field
-/// `$value`, by the functions of the room `$scale`. `$begin` reads an instant `a`, for the
-/// examples.
+/// `$value`, by the functions of the module `$scale`. `$begin` is an expression that reads an
+/// instant `a`, for the examples.
 macro_rules! impl_sums {
     ($Instant:ident { $value:ident }, $($scale:ident)::+, $begin:expr) => {
         impl $Instant {
@@ -154,7 +154,7 @@ macro_rules! impl_sums {
 }
 
 /// Implements the API of [`std::time::Instant`] for a type with one field `ticks`. `$Read` is the
-/// way to read it.
+/// type whose functions read the ticks.
 macro_rules! impl_instant {
     ($Instant:ident, $Read:ident) => {
         crate::instants::ops::impl_sums!(

@@ -13,8 +13,8 @@ pub fn offset_at(time: UnixTime) -> Offset {
 }
 
 fn offset_in(zone: &TimeZone, time: UnixTime) -> Offset {
-    // RFC 3339 writes offsets as whole minutes, less than a day. Other offsets are truncated, or
-    // count as UTC.
+    // RFC 3339 writes offsets as whole minutes, less than a day. Cut off the seconds of other
+    // offsets, and treat an offset of a day or more as UTC.
     let seconds = zone.to_offset(Timestamp::from(time)).seconds();
     Offset::from_minutes(seconds / 60).unwrap_or(Offset::UTC)
 }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::{MACHINE_NAME_BYTES, has_more_privileges_than_caller, machine_name};
 
-/// The most characters of the program's name, which is in names of files.
+/// The maximum length of the program's name, which becomes a part of file names.
 const LONGEST_NAME: usize = 64;
 
 /// Set once the program trusts whoever started it.

@@ -7,8 +7,8 @@ use core::str;
 /// Returns the bytes of one read, at most as many as the buffer holds, or `None` if the file can't
 /// be read.
 ///
-/// The kernel writes such a file anew for each read, and whole: a second read could join two
-/// versions.
+/// The kernel generates the content of its files anew for each read, and returns it whole: a second
+/// read could join two versions.
 pub(super) fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let file = open(path)?;
     // SAFETY: the pointer is valid for `buffer.len()` bytes.

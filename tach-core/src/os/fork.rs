@@ -3,6 +3,6 @@
 
 pub(crate) fn call_in_forked_children(f: extern "C" fn()) {
     // SAFETY: the function takes no argument, and lives as long as the process. If there is no
-    // memory for the list, a child does without the call.
+    // memory to register `f`, the children don't call it.
     let _without = unsafe { libc::pthread_atfork(None, None, Some(f)) };
 }

@@ -2,8 +2,8 @@
 //! 32-bit times.
 //!
 //! The vDSO, the kernel's code in the process, reads the counter too. If such a read raises SIGSEGV
-//! (prctl(2)), only the system call returns the time. From 2038-01-19 on, the call with 64-bit
-//! times returns what does not fit in the C library's.
+//! (prctl(2)), only the system call returns the time. From 2038-01-19 on, 32-bit times overflow,
+//! and only the system call with 64-bit times returns the time.
 #![expect(unsafe_code, reason = "calls prctl, and clock_gettime by its number")]
 
 use core::ffi::{c_int, c_ulong};
@@ -13,7 +13,7 @@ use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, clockid_t, time_t};
 use super::{CLOCK_GETTIME, unix};
 use crate::sync::{AtomicBool, Ordering};
 
-/// The flag that clocks are read by system calls.
+/// Whether clocks are read by system calls.
 static BY_SYSTEM_CALL: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the counter. If not, clocks are read by system calls
@@ -25,8 +25,8 @@ pub(crate) fn counter_readable() -> bool {
     // If the architecture has no such switch, the call fails, and reading is always allowed.
     let readable = answer != 0 || mode == libc::PR_TSC_ENABLE;
     if !readable {
-        // ORDERING: Relaxed. The choice of the source publishes the flag, since the thread that
-        // makes the choice sets the flag before. A thread reads a clock only after it has seen the
+        // ORDERING: Relaxed. The thread that chooses the source sets the flag first, so publishing
+        // the choice publishes the flag too. A thread reads a clock only after it has seen the
         // choice: see `Succession::change`.
         BY_SYSTEM_CALL.store(true, Ordering::Relaxed);
     }

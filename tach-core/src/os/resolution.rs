@@ -17,8 +17,8 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
     REALTIME_NS.get_or(|| resolution(CLOCK_REALTIME))
 }
 
-/// A number that is requested once, since some C libraries make a system call for it; 0 before
-/// that.
+/// A resolution, which is requested once, since some C libraries make a system call for it; 0
+/// before the request.
 struct Known(AtomicU64);
 
 impl Known {

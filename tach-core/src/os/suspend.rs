@@ -6,8 +6,8 @@ use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC, clockid_t};
 
 use super::read_clock;
 
-/// A wider bracket was interrupted. Two results err by no more than this together, and no shorter
-/// suspend is counted.
+/// A wider bracket counts as interrupted. The errors of two results together are at most this, so a
+/// shorter suspend is not counted.
 const WIDE_NS: u64 = 1_000_000;
 /// The number of attempts at a bracket that was not interrupted.
 const ATTEMPTS: usize = 8;

@@ -64,8 +64,8 @@ pub(crate) fn realtime_ns() -> Option<u64> {
     let near =
         fine.clamp(earliest.saturating_sub(DATE_STEPS_NS), latest.saturating_add(DATE_STEPS_NS));
     if near != fine {
-        // ORDERING: Relaxed. The offset publishes nothing else, and concurrent threads store the
-        // same to a step of `Date`.
+        // ORDERING: Relaxed. The offset publishes nothing else, and concurrent threads store values
+        // that differ by at most a step of `Date`.
         OFFSET_NS.store(near.wrapping_sub(monotonic), Ordering::Relaxed);
     }
     Some(near)

@@ -107,7 +107,7 @@ impl Chosen {
         matches!(wish(self.word).source, Some((Source::Counter, _)))
     }
 
-    /// Returns whether the program or the environment requested the other source.
+    /// Returns whether the program or the environment requested a source other than the one in use.
     pub(crate) fn refused_source(self) -> bool {
         let requests = [CALLED_SHIFT, ENVIRONMENT_SHIFT].map(|shift| source_at(self.word, shift));
         requests.into_iter().flatten().any(|source| source != self.mode().source())
@@ -169,7 +169,7 @@ impl Choice {
         self.word.replace(seen.word, with_verdict(seen.word, verdict), &to_words(line));
     }
 
-    /// Lets no read be one instruction from now on, so that each looks for a manual clock first.
+    /// Makes no read a single instruction from now on: each read first looks for a manual clock.
     #[allow(dead_code, reason = "for manual clocks, which are not everywhere")]
     pub(crate) fn read_in_place(&self) {
         let mut seen = self.word.word();
@@ -194,7 +194,7 @@ impl Choice {
     }
 
     /// Makes the choice, unless it is made. If the counter may be read, calls `begin` before
-    /// collecting the evidence that takes long.
+    /// collecting the evidence that takes time.
     pub(crate) fn choose_after(&self, begin: &mut dyn FnMut()) {
         // Read with `get`, not with `mode`: only its Acquire makes visible what was found out
         // before the choice.
@@ -270,9 +270,9 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
     verdict
 }
 
-/// A counter that has this value at the start is not read: ticks are signed numbers, and it could
-/// pass the greatest one. A counter of 3 GHz takes 48 years from zero to this value, and as many
-/// from this value to the greatest. (A hypervisor may start the counter at any value.)
+/// A counter that starts at this value or above is not used: ticks are signed numbers, and the
+/// counter could pass the greatest one. A counter of 3 GHz takes 48 years from zero to this value,
+/// and as many from this value to the greatest. (A hypervisor may start the counter at any value.)
 const LAST_START: u64 = 1 << 62;
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use crate::sample::CounterFailure;
 use crate::timeline::{Expected, MAX_SKEW_NS};
 
 /// The number of lines in memory: the newest one, the next one, and six for writers that are
-/// stopped in the middle. If seven are stopped, a failure of the counter is not mended until one of
-/// them goes on: each look tries again. A `fork` keeps an entry for good only if a counter fails
-/// and another thread is within the four stores of a write. Seven such forks do not follow each
-/// other.
+/// stopped in the middle. If seven writers are stopped, a failure of the counter is not mended
+/// until one of them goes on: each look tries again. A forked child loses an entry for good only if
+/// the fork hits another thread within the four stores of a write, and a write comes only when a
+/// counter fails. Seven such forks in a row are not to be expected.
 pub(super) const DOMAINS: usize = 8;
 
 /// A counter that has gone back more often is not read any more.
@@ -21,7 +21,8 @@ const MOST_REGRESSIONS: u64 = 3;
 
 /// The distance by which ticks are moved ahead. A thread that already reads by the new domain must
 /// not be behind a thread that still reads by the old one on a core whose counter is ahead. So this
-/// is the greatest skew of a core that does not count as going back. The timelines slew it away.
+/// is the greatest skew of a core that does not count as going back. The timelines slew the
+/// distance away.
 const AHEAD_NS: u64 = MAX_SKEW_NS;
 
 /// The words of a domain's line.

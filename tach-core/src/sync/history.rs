@@ -139,8 +139,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             slot.mark.raise(after, 0);
         }
         let mut full = Full::Pieces;
-        // Try all slots after `after`'s, except those whose knowledge would overwrite `after`'s
-        // knowledge. (`after`'s own slot is one of them.)
+        // Try the slots after `after`'s own, except those that share its slot for knowledge: the
+        // knowledge of `after` must not be overwritten yet.
         for ahead in 1..SLOTS {
             let index = (slot_index(after) + ahead) % SLOTS;
             let slot = &self.slots[index];
@@ -218,8 +218,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         }
     }
 
-    /// Leaves a slot like a writer that was stopped in the middle of a write, unless its record is
-    /// kept. Returns whether it did.
+    /// Leaves a slot as a writer that was stopped in the middle of a write would, unless the slot's
+    /// record is kept. Returns whether it did.
     #[cfg(test)]
     pub(crate) fn stall(&self, index: usize) -> bool {
         let slot = &self.slots[index];
@@ -264,7 +264,7 @@ impl<const WORDS: usize> Slot<WORDS> {
 /// A slot's mark: the generation of the last record that was kept, and a note on the record, or
 /// [`GIVEN_UP`]. It only rises, so a thread that comes late changes nothing.
 ///
-/// At a record in 10 ms, generations last for 300 years.
+/// At one record per 10 ms, generations last for 300 years.
 #[derive(Debug)]
 struct Mark(AtomicU64);
 
@@ -324,7 +324,7 @@ mod tests {
     /// Two slots for pieces share each slot for knowledge.
     type Small = History<8, 2, 1, 4>;
 
-    /// Returns a history of eight records, all kept, the newest in each slot in turn.
+    /// Returns a full history of eight records, whose newest is in the slot `newest_slot`.
     fn full(newest_slot: usize) -> Small {
         let history = Small::new();
         // Fill all slots. The newest record is not marked yet.
@@ -420,7 +420,7 @@ mod loom_models {
         (Arc::new(history), first)
     }
 
-    /// A thread that comes late notes and gives up a record whose slot was reused.
+    /// A late thread notes a record whose slot was reused, and gives it up.
     #[test]
     fn a_late_note_changes_no_newer_record() {
         model(|| {

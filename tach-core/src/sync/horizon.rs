@@ -9,8 +9,8 @@ use crate::sync::{AtomicU64, Ordering, const_fn};
 
 /// A record's horizon: an even tick, plus one once it is closed.
 ///
-/// A reused slot holds its last record's horizon. That is closed and below the new record's knee,
-/// so it counts as none.
+/// A reused slot still holds the horizon of its last record. That horizon is closed and below the
+/// new record's knee, so it has no effect.
 #[derive(Debug)]
 pub(crate) struct Horizon(AtomicU64);
 

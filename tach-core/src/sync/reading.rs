@@ -56,8 +56,8 @@ impl Words {
 
     /// Publishes the reading that `read` returns, if there is a reading to replace.
     ///
-    /// If another refresh published in between, calls `read` again: the other's reading may have
-    /// been taken long before.
+    /// If another refresh published in between, calls `read` again: the other thread may have taken
+    /// its reading long before it published.
     pub(crate) fn refresh(&self, read: impl Fn() -> Reading) {
         let Self { ticks, unix_ns } = self;
         let mut seen = unix_ns.get_with_earlier_writes();
@@ -144,9 +144,9 @@ impl Word {
 
     fn clear(&self) {
         // An exchange, not a store: loom would let a plain store come between an exchange of
-        // `raise` or `replace` and the value that this replaced.
+        // `raise` or `replace` and the value that the exchange replaced.
         // ORDERING: Relaxed. The removal publishes nothing, and a reader that still sees a value
-        // merely read earlier.
+        // behaves as if it had read earlier.
         self.0.swap(NONE, Ordering::Relaxed);
     }
 }

@@ -65,8 +65,8 @@ impl<const W: usize> Versioned<W> {
     }
 
     /// Reads like [`read`](Self::read), but may return a version below [`FIRST_VERSION`], with
-    /// words that mean nothing. For callers whose own comparison of the version refuses those, so
-    /// that a hot path compares once.
+    /// words that mean nothing. For hot paths that compare the version anyway: their own comparison
+    /// rejects such a version, so one comparison suffices.
     #[inline]
     pub(crate) fn read_any<const N: usize>(&self) -> Option<(u64, [u64; N])> {
         const { assert!(N <= W) };
@@ -88,7 +88,7 @@ impl<const W: usize> Versioned<W> {
         (before == after).then_some((before, result))
     }
 
-    /// Returns the version alone. Its words may still be being written.
+    /// Returns the version alone. A write of the words may be under way.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         // ORDERING: Relaxed. No words are read on the strength of this version.
@@ -112,7 +112,7 @@ impl<const W: usize> Versioned<W> {
         self.version.store(WRITING, Ordering::Relaxed);
     }
 
-    /// Ends the write of such a writer, with the words that the cell has.
+    /// Ends the write that [`stall`](Self::stall) left, and keeps the words of the cell.
     #[cfg(test)]
     pub(crate) fn resume(&self, version: u64) {
         self.version.store(version, Ordering::Relaxed);
@@ -168,8 +168,8 @@ fn try_write(
 ///
 /// Only the word's own entry must last. The others are free for the next replacements: an entry's
 /// version states its generation, so a reader that comes late notices that the entry was reused.
-/// A writer that is stopped in the middle, by a signal or a `fork`, keeps one entry from the
-/// others.
+/// A writer that is stopped in the middle, by a signal or a `fork`, blocks one entry for all other
+/// writers.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
@@ -183,7 +183,7 @@ const INDEX_SHIFT: u32 = 20;
 const GENERATION_SHIFT: u32 = 24;
 const CONTENT: u64 = (1 << INDEX_SHIFT) - 1;
 
-/// Returns how many times a word had been replaced when it was set.
+/// Returns the number of replacements that led to a word.
 pub(crate) const fn generation(word: u64) -> u64 {
     word >> GENERATION_SHIFT
 }
@@ -219,7 +219,7 @@ impl<const W: usize, const N: usize> Succession<W, N> {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Returns the word with its entry, which a word has from its first replacement on.
+    /// Returns the word and its entry; no entry before the first replacement.
     pub(crate) fn get(&self) -> (u64, Option<[u64; W]>) {
         loop {
             let word = self.word_with_entry();
@@ -240,7 +240,7 @@ impl<const W: usize, const N: usize> Succession<W, N> {
         self.word.load(Ordering::Acquire)
     }
 
-    /// Returns the entry of a word that was replaced, or `None` if the entry has been reused.
+    /// Returns the entry of a word that has one, or `None` if the entry has been reused.
     fn entry(&self, word: u64) -> Option<[u64; W]> {
         let (found, words) = self.entries[index(word)].read()?;
         (found == version(generation(word))).then_some(words)
@@ -375,8 +375,8 @@ mod loom_maximum {
 
     use super::*;
 
-    /// A tick that is read after a hand-off is not below the tick that was handed over, though its
-    /// counter is behind, and whichever threads raise the maximum meanwhile.
+    /// The receiver of a tick reads no tick below it, even if the receiver's counter is behind, and
+    /// whichever threads raise the maximum meanwhile.
     #[test]
     fn loom_a_hand_off_is_in_order() {
         loom::model(|| {

@@ -25,8 +25,8 @@ pub(crate) fn now_ns() -> Option<i64> {
     now_ns_otherwise()
 }
 
-/// Returns the boot time where a look is due, or by other means. Outlined, so that [`now_ns`] saves
-/// no registers.
+/// Returns the boot time if a look is due or the read is not one instruction. Outlined, so that
+/// [`now_ns`] saves no registers.
 #[cold]
 #[inline(never)]
 fn now_ns_otherwise() -> Option<i64> {
@@ -37,7 +37,7 @@ fn now_ns_otherwise() -> Option<i64> {
     Some(signed(BOOT.ns_at(tick)))
 }
 
-/// No machine is up for the 292 years of a signed number.
+/// Converts to a signed number, which lasts for an uptime of 292 years.
 #[inline]
 fn signed(ns: u64) -> i64 {
     i64::from_ne_bytes(ns.to_ne_bytes())

@@ -23,8 +23,8 @@ pub(crate) fn between(earlier: u64, later: u64) -> Duration {
     }
 }
 
-/// Returns a time that is not on the line in use. The future, which comes first, needs no call, so
-/// this function saves registers only on the way to the past.
+/// Returns the time between ticks that are not both on the line in use. Tries the future first,
+/// which needs no call, so that this function saves registers only on the way to the past.
 #[cold]
 #[inline(never)]
 fn between_elsewhere(earlier: u64, later: u64) -> Duration {
@@ -103,14 +103,14 @@ pub(crate) fn sum(tick: u64, duration: Duration, direction: Direction) -> Option
     }
 }
 
-/// Returns the tick that is `duration` from `tick`; the farthest one outside the range of ticks.
+/// Returns the tick that is `duration` from `tick`, or the farthest one if that is out of range.
 #[inline]
 pub(crate) fn saturating_sum(tick: u64, duration: Duration, direction: Direction) -> u64 {
     sum(tick, duration, direction).unwrap_or_else(|| manual::farthest(tick, direction))
 }
 
-/// Returns a sum that is not on the line in use. The line that is expected to follow comes first
-/// and needs no call, so this function saves registers only for the others.
+/// Returns a sum that is not on the line in use. Tries the line that is expected to follow first,
+/// which needs no call, so that this function saves registers only for the other lines.
 #[cold]
 #[inline(never)]
 fn later_sum(tick: u64, duration: Duration) -> Option<u64> {
@@ -174,7 +174,8 @@ pub(crate) fn unix_ns_at_present(tick: u64) -> u64 {
     if counts_sleep() { REALTIME.ns_at(tick) } else { unix_ns_beside(tick) }
 }
 
-/// Returns whether a bare read is the counter's, which also runs while the machine sleeps.
+/// Returns whether a bare read is one instruction of a counter that also runs while the machine
+/// sleeps.
 #[inline]
 fn counts_sleep() -> bool {
     !counter::STANDS_IN_SLEEP && Bare::is_instruction()
@@ -188,9 +189,9 @@ fn unix_ns_beside(tick: u64) -> u64 {
 }
 
 /// Returns the clock to read in place of the timeline, in ns: this thread's manual clock or, if the
-/// ticks stand while the machine sleeps, the OS's real-time clock. (Afterwards such ticks don't
-/// show that the line in use is wrong.) `None` if there is no such clock, if Unix time waits for a
-/// clock that is set back, or if the clock can't be read.
+/// ticks stand while the machine sleeps, the OS's real-time clock. (Ticks that stood in a sleep
+/// don't show that the line in use is wrong since.) `None` if neither applies, if Unix time waits
+/// for a clock that is set back, or if the clock can't be read.
 fn clock_ns_in_place() -> Option<u64> {
     if let Some(ns) = manual::unix_ns() {
         return Some(ns);
@@ -213,7 +214,7 @@ fn clock_ns_in_place() -> Option<u64> {
 static LOOKED_NS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 
 /// Returns the Unix time of a read by other means. Outlined for the same reason as
-/// [`elapsed_otherwise`].
+/// [`elapsed_since_long`].
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {

@@ -213,8 +213,8 @@ impl Witness for Clocks {
     /// Asks the real-time clock about the monotonic one: in another time namespace only the
     /// monotonic clock differs, but if a counter has lost ticks, both clocks are ahead of it.
     ///
-    /// The boot-time clock never jumps alone, so that its time follows every forward step: a
-    /// suspend in which the ticks stood.
+    /// Boot time has to follow every forward step of its clock: such a step is a suspend in which
+    /// the ticks stood. So the boot-time clock never counts as having jumped alone.
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         let undisturbed =
             |round: &Round<'_>| REALTIME.try_is_undisturbed(since, ahead_ns, rate, round);

@@ -2,7 +2,7 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The events since each fact was first known.
+/// The facts about the machine as they were last seen, and the numbers of their changes.
 #[derive(Debug)]
 pub(crate) struct Host {
     suspended_ns: AtomicU64,
@@ -42,7 +42,7 @@ impl Host {
     }
 
     /// Counts a suspend and returns `true` if the machine has been suspended for longer than at the
-    /// last call. `None` on systems that don't report the total.
+    /// last call. `total_ns` is `None` on systems that don't report it.
     pub(crate) fn see_suspends(&self, total_ns: Option<u64>, tick: u64) -> bool {
         let Some(total_ns) = total_ns else { return false };
         let before_ns = self.suspended_ns.load(Ordering::Relaxed);
@@ -56,8 +56,8 @@ impl Host {
         is_suspend
     }
 
-    /// Counts a disruption and returns `true` if `marker` has changed. The marker changes when a
-    /// virtual machine is restored or migrated. `None` on systems without one.
+    /// Counts a disruption and returns `true` if `marker` has changed, as it does when a virtual
+    /// machine is restored or migrated. `marker` is `None` on systems that have none.
     pub(crate) fn see_marker(&self, marker: Option<u64>, tick: u64) -> bool {
         let Some(marker) = marker else { return false };
         let before = self.disruption_marker.load(Ordering::Relaxed);

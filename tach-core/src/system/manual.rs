@@ -1,10 +1,11 @@
 //! The ticks of manual clocks: nanoseconds, in a range of their own.
 //!
-//! The range lies farther from the ticks of a counter than a machine stays up, also if ticks are
-//! compared as signed numbers. It is reserved only in a process that has read a manual clock, so
+//! A counter doesn't reach the range while a machine is up, whether ticks are compared as signed or
+//! as unsigned numbers. The range is reserved only in a process that has read a manual clock, so
 //! that no other program can hit a panic of this file.
 //!
-//! A thread may read a manual clock in place of the system's. The room of that clock says which.
+//! A thread may read a manual clock in place of the system's: [`InPlace`] asks `clock::manual`
+//! which.
 #![expect(unsafe_code, reason = "refers to a static of the room above")]
 
 use core::ops::Range;

@@ -149,7 +149,7 @@ pub(super) fn bare_by(timeline: Disciplined) -> u64 {
 /// Returns `tick`, which was just read, or the highest tick returned before if that is higher.
 /// From the mode `ordered` on, the read itself keeps the order.
 ///
-/// Comes after the look: the maximum would hide from the look that a clock went back.
+/// Call it after the look: the maximum would hide from the look that a clock went back.
 fn in_order(tick: u64, ordered: Mode) -> u64 {
     if CLOCK.choice.mode() >= ordered { tick } else { LAST.raise(tick) }
 }

@@ -4,8 +4,8 @@ use crate::line::Rate;
 use crate::sample::{ClockPair, CounterFailure};
 use crate::timeline::{Answers, Question, Round};
 
-/// The caller's knowledge, which answers a timeline's questions. A method that is left out knows
-/// nothing.
+/// The caller's knowledge, which answers a timeline's questions. Each default method answers that
+/// nothing is known.
 pub(crate) trait Witness {
     /// Replaces a counter that failed, or keeps it.
     fn counter_failed(&self, _failure: CounterFailure) {}

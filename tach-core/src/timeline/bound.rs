@@ -9,8 +9,9 @@ const NARROW_NS: u64 = 250;
 
 impl Timeline {
     /// Returns whether this timeline's OS clock is undisturbed while another OS clock is ahead by
-    /// `ahead_ns`: it is at most half as far from its expected time, and no event was found after
-    /// the tick `since`. Before the first conversion, the expected time is computed from `rate`.
+    /// `ahead_ns`: it is off its expected time by at most half of `ahead_ns`, and no event was
+    /// found after the tick `since`. Before the first conversion, the expected time is computed
+    /// from `rate`.
     pub(crate) fn try_is_undisturbed(
         &self,
         since: u64,
@@ -54,7 +55,7 @@ impl Timeline {
     #[inline(never)]
     fn bound_elsewhere(&self, round: &Round<'_>) -> Result<(u64, u64), Question> {
         self.find(round.clocks.ticks(), round)?;
-        // If there is no rate, the OS clock could not be read, or stands still.
+        // A record without a rate means that the OS clock could not be read, or stands still.
         let Some(record) = self.newest().filter(Record::has_rate) else {
             return Ok((round.clocks.ticks(), u64::MAX));
         };
@@ -103,7 +104,7 @@ mod tests {
         let line = Line { start_tick: 1_000, start_ns: 5_000, rate: Rate::ONE };
         let read =
             Sample { tick: 2_000, ns: 6_000, width_ticks: 0, excess_ticks: 0, resolution_ns: 1 };
-        // Two ticks and two ns are added for what was rounded.
+        // Two ticks and one ns are added for rounding, and the resolution: 1 ns, unless stated.
         for (sample, rate, bound_ns) in [
             (read, Rate::ONE, 4),
             (Sample { ns: 6_300, ..read }, Rate::ONE, 304),

@@ -18,7 +18,6 @@ pub(super) enum Event {
 }
 
 impl Counts {
-    /// Returns the number of events.
     pub(crate) fn events(&self) -> u64 {
         u64::from(self.forward_steps)
             + u64::from(self.backward_steps)

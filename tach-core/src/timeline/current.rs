@@ -83,8 +83,9 @@ impl Current {
         direction.moved(tick, rate.ticks(ns)?)
     }
 
-    /// Returns the time from `earlier`, on the line, to `later`, after the end of its record. The
-    /// same result as by the [forecast](Self::forecast)'s lines; leaves rare cases to them.
+    /// Returns the time from `earlier`, on the line, to `later`, after the end of its record: the
+    /// same as by the [forecast](Self::forecast)'s lines. Returns `None` in rare cases, which are
+    /// left to them.
     #[inline]
     pub(crate) fn ns_to_future(&self, earlier: u64, later: u64) -> Option<u64> {
         let (_, [start_tick, q32, _, end_tick, q48]) = self.line.read()?;
@@ -100,8 +101,8 @@ impl Current {
     }
 
     /// Returns the tick that is `duration` after `tick`, if `tick` is on the line, the sum is after
-    /// the end of its record, and `duration` is shorter than 19 hours. The same result as by the
-    /// [forecast](Self::forecast)'s lines; leaves rare cases to them.
+    /// the end of its record, and `duration` is shorter than 19 hours: the same as by the
+    /// [forecast](Self::forecast)'s lines. Returns `None` in rare cases, which are left to them.
     #[inline]
     pub(crate) fn future_sum(&self, tick: u64, duration: Duration) -> Option<u64> {
         let ns = short_ns(duration, 1 << 46)?;
@@ -203,8 +204,8 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// Returns the line with the last point whose time is `wanted`; that of the `past` if the point
-    /// is before the line in use.
+    /// Returns the last line whose start time is `wanted`: the line expected to follow, the line in
+    /// use or, if neither is, the line of the `past`. Without a past, returns the line in use.
     #[inline]
     pub(super) fn line(
         &self,
@@ -240,7 +241,7 @@ impl Current {
         self.line.stall();
     }
 
-    /// Lets such a writer end, with the line that was in use before and this end.
+    /// Lets the stopped writer end: the line from before its write is in use again, to `until`.
     pub(super) fn resume(&self, until: u64) {
         self.line.resume(until);
     }
@@ -312,7 +313,7 @@ mod tests {
         }
     }
 
-    /// A hypervisor can let a counter pass both ends.
+    /// A hypervisor may start the counter at any value, so a sum may reach either end.
     #[test]
     fn a_sum_of_the_future_passes_the_end_of_u64_and_not_that_of_ticks() {
         let sum_from = |end_tick: u64| {

@@ -61,12 +61,12 @@ const YOUNG_PPB: u32 = 50_000;
 const DECLARED_PPB: u64 = 100_000;
 /// The error of a rate after a step: a tenth of the rate.
 const UNCERTAIN_PPB: u32 = 100_000_000;
-/// The error of a rate after a second step in a row whose slope was unlikely.
+/// The error of a rate after a second step in a row, if the slope between the two was unlikely.
 const UNLIKELY_PPB: u32 = UNCERTAIN_PPB + 1;
 /// The smallest error that counts as a step. Smaller ones are slewed away.
 const MIN_STEP_NS: u64 = 1_000_000;
-/// The largest error that every look accepts: it more often shows a difference between two cores'
-/// counters than a change of the OS clock.
+/// The largest error that every look accepts: so small an error comes more often from a difference
+/// between two cores' counters than from a change of the OS clock.
 const MAX_AGREED_NS: u64 = 200;
 
 impl Estimate {
@@ -127,8 +127,9 @@ impl Estimate {
         self.expected_error_ns(elapsed_ns, sample).max(tolerated_ns)
     }
 
-    /// Returns the greatest error of this estimate at the tick of `sample`, which is the estimate's
-    /// own, if the OS clock last agreed at `agreed_tick`, and was not set since.
+    /// Returns the greatest error of this estimate at the tick of `sample`, if the OS clock last
+    /// agreed at `agreed_tick` and was not set since. The OS clock can't be read, so `sample` was
+    /// computed from this estimate.
     pub(super) fn unread_error_ns(&self, sample: &Sample, agreed_tick: u64) -> u64 {
         let unread_ns = self.rate.ns(sample.tick.saturating_sub(agreed_tick));
         self.tolerated_ns(sample).saturating_add(unread_ns / (1_000_000 / MAX_SLEW_PPM))
@@ -336,8 +337,8 @@ fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
         .saturating_add(1)
 }
 
-/// Returns the error to add while there were few brackets: the narrowest may itself have been
-/// interrupted.
+/// Returns the error to add while few brackets have been taken: the narrowest of them may itself
+/// have been interrupted.
 fn unproven_ns(sample: &Sample, rate: Rate) -> u64 {
     rate.ns(sample.width_ticks / 4)
 }

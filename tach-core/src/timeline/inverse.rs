@@ -34,7 +34,8 @@ impl Timeline {
     /// Returns the tick that is `ns` from `tick` by the lines of `current` and of the past.
     ///
     /// A sum differs from its summand by exactly the duration that was added. If a tick is longer
-    /// than a nanosecond, no tick may be as far away; then the next tick is returned.
+    /// than a nanosecond, there may be no tick at exactly that distance; then returns the next
+    /// tick.
     #[inline(never)]
     fn sum_by(&self, current: &Current, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
         let forecast = current.forecast()?;

@@ -8,14 +8,15 @@ use crate::line::{Line, shifted_tick};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{Id, Ordering};
 
-/// An OS clock that returns the same time in so many reads stands still, unless it rises in long
+/// An OS clock that returns the same time in this many reads stands still, unless it rises in long
 /// steps.
 ///
 /// A first conversion may make three such series of reads. At 2 us a read, as in a virtual machine
 /// without a vDSO, they take 0.8 ms. At 12 ns, one series still lasts longer than the step of a
 /// counter of 1 MHz.
 const STANDING_READS: u64 = 128;
-/// The same for a clock that has shown no rate yet. One call may make five such series.
+/// Like [`STANDING_READS`], for a clock that has shown no rate yet. One call may make five such
+/// series.
 const FIRST_READS: u64 = 48;
 /// The shortest time between two reads to expect of a clock that rises in long steps.
 const STEPPING_READ_NS: u64 = 16;
@@ -266,14 +267,15 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
 /// Watches whether an OS clock moves.
 struct Motion {
     greatest_ns: u64,
-    /// The reads since the clock last rose.
+    /// The number of reads since the clock last rose.
     reads: u64,
-    /// The reads after which a clock stands still.
+    /// The number of reads without a rise at which the clock counts as standing still.
     most: u64,
 }
 
 impl Motion {
-    /// Watches a clock that read `ns`, for so many reads and as long as its steps.
+    /// Watches a clock that read `ns`, for `reads` more reads plus those that fit into one of its
+    /// steps.
     fn since(ns: u64, reads: u64, clocks: &dyn ClockPair) -> Self {
         let most = reads + clocks.resolution_ns() / STEPPING_READ_NS;
         Self { greatest_ns: ns, reads: 0, most }

@@ -9,7 +9,7 @@ use crate::sync::{AtomicU32, Maximum, Ordering};
 pub(crate) struct Outages {
     /// The number of times that an outage has begun or ended: odd while one lasts.
     changes: AtomicU32,
-    /// The tick at which the last one was found; 0 if there was none.
+    /// The tick at which the last outage was found; 0 if there was none.
     pub(crate) last_tick: Maximum,
 }
 
@@ -33,7 +33,6 @@ impl Outages {
         }
     }
 
-    /// Returns the number of outages.
     pub(crate) fn count(&self) -> u32 {
         // ORDERING: Relaxed: the number publishes nothing else.
         self.changes.load(Ordering::Relaxed).div_ceil(2)
@@ -47,7 +46,8 @@ impl Outages {
 }
 
 impl Record {
-    /// Returns the sample that this record expects, in place of one of a clock that can't be read.
+    /// Returns the sample that this record expects, in place of a sample of a clock that can't be
+    /// read.
     pub(super) fn unread_sample(&self, clocks: &dyn ClockPair) -> Sample {
         let tick = clocks.ticks();
         Sample {

@@ -17,10 +17,11 @@ const RECENT_NS: u64 = 65_000_000_000;
 /// error has the greater bits.
 const NOTE_SHIFT: u32 = 32 - NOTE_BITS;
 
-/// The records in the order of time, for a search: the start ticks, then the start times, and then,
-/// for each record, the index of its slot in the low bits of a word and the rate of the chord after
-/// it in the others. The bits that it lacks make 0.3 us in a day of a chord. No chord follows the
-/// first record; its word has the rate before it. The newest record fills the rest of the table.
+/// The records in the order of time, for a search: all start ticks, then all start times, then one
+/// word for each record. The low bits of the word are the index of the record's slot, the other
+/// bits are the rate of the chord that follows the record. (The missing bits of the rate make 0.3
+/// us in a day of a chord.) No chord follows the first record; its word has the rate of the time
+/// before it. The newest record fills the rest of the table.
 ///
 /// The version is the newest record's id. So a table serves until the next record, and the first
 /// conversion that needs another one makes it.
@@ -41,7 +42,7 @@ const TICKS: usize = 0;
 /// The place of the start times in the table, for a search by the time.
 const TIMES: usize = ENTRIES;
 
-/// Returns the coordinate of a point that this part of the table has.
+/// Returns the tick or the time of a point, whichever this part of the table contains.
 #[inline]
 fn coordinate<const STARTS: usize>(point: Point) -> u64 {
     if STARTS == TICKS { point.tick } else { point.ns }
@@ -49,8 +50,8 @@ fn coordinate<const STARTS: usize>(point: Point) -> u64 {
 
 impl Timeline {
     /// Returns the time from `earlier` to `later`, in ns, if each of them is on the line in use, in
-    /// the future or in the past. The same result as [`try_ns_between`](Self::try_ns_between)'s,
-    /// without questions: for the many intervals that began a while ago, and for deadlines.
+    /// the future or in the past. The result is that of [`try_ns_between`](Self::try_ns_between),
+    /// without questions. Serves the many intervals that began a while ago, and deadlines.
     pub(crate) fn known_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let [zero, from, to] = [0, earlier, later].map(shifted_tick);
         if from >= to {
@@ -67,7 +68,7 @@ impl Timeline {
         Some(line::ns_between(first.line, earlier, last.line, later))
     }
 
-    /// Returns the line of `tick`: almost every line, without questions.
+    /// Returns the line of `tick` without questions; `None` for few ticks.
     #[inline]
     pub(crate) fn known_line(&self, tick: u64) -> Option<Line> {
         Some(self.known_stretch(self.current.forecast()?, tick)?.line)

@@ -58,7 +58,7 @@ impl Piece {
         Point { tick, ns: self.main.exact_ns_at(tick).0 }
     }
 
-    /// Returns the line with the last point that satisfies `wanted`.
+    /// Returns the line on which the last point that satisfies `wanted` lies.
     pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Line {
         if wanted(self.knee()) { self.main } else { self.gap }
     }

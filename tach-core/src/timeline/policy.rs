@@ -8,10 +8,10 @@ pub(crate) enum BackwardStep {
     Follow,
     /// Does not go back for a step of up to a minute, but slows until the OS clock has caught up:
     /// to half the rate while the timeline is more than a millisecond ahead, then by 500 ppm. So
-    /// that takes two minutes at most.
+    /// catching up takes two minutes at most.
     ///
-    /// If the timeline is more than a minute ahead of the OS clock, it goes back at once: a wrong
-    /// clock was corrected, and half speed would last for twice the step.
+    /// If the timeline is more than a minute ahead of the OS clock, the timeline goes back at once:
+    /// a wrong clock was corrected, and half speed would last for twice the step.
     Hold,
 }
 

@@ -3,7 +3,8 @@
 use crate::line::Rate;
 use crate::sample::{ClockPair, CounterFailure};
 
-/// The most questions about jumps in one attempt. After these, the last answer holds.
+/// The maximum number of questions about jumps in one conversion or look. After these, the last
+/// answer holds.
 const MOST_JUMP_QUESTIONS: u8 = 3;
 
 /// The reason why a conversion or a look stopped before it had a result.
@@ -23,7 +24,7 @@ pub(crate) enum Question {
     WhichRate,
 }
 
-/// One attempt: the clocks that it reads, and the answers to the questions of earlier ones.
+/// One attempt: the clocks that it reads, and the answers to the questions of earlier attempts.
 pub(crate) struct Round<'a> {
     pub(crate) clocks: &'a dyn ClockPair,
     pub(crate) answers: &'a Answers,
@@ -65,7 +66,7 @@ impl Answers {
     }
 
     /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A lead of up to
-    /// [`SHORTEST_JUMP_NS`] may be a slew.
+    /// [`SHORTEST_JUMP_NS`] counts as a slew.
     pub(super) fn clock_jumped(
         &self,
         ahead_ns: u64,

@@ -36,16 +36,16 @@ const FASTEST_READ_NS: u64 = 12;
 /// The time to the next sample after the OS clock contradicted the estimate.
 const SECOND_LOOK_NS: u64 = 10_000_000;
 /// If a read of the OS clock takes this many times as long as before, it may be a system call now:
-/// the kernel has left the counter.
+/// the kernel no longer uses the counter.
 const SLOWER: u64 = 4;
-/// A shorter bracket may hold the user space's read on a CPU at its lowest frequency. One with a
-/// system call and a clock that is not the counter is longer.
+/// A shorter bracket may contain a read in user space on a CPU at its lowest frequency. A bracket
+/// that contains a system call and a read of a clock other than the counter is longer.
 const MIN_SLOW_NS: u64 = 600;
 /// The first record's length: three times the start-up spin, so that a sample's error of 5 ns grows
 /// to 15 ns.
 const MIN_LENGTH_NS: u64 = 100_000;
-/// The longest record. Looks check it more often. It is shorter than a `FastRate` can serve,
-/// and so long that a minute takes a third of the history.
+/// The longest record. Looks check it more often. It is shorter than a `FastRate` can serve, and so
+/// long that a minute takes a fifth of the history.
 pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 /// An error is slewed away by at most one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
@@ -94,7 +94,7 @@ impl Record {
         }
     }
 
-    /// Returns this record with a rate that is known from elsewhere, if `known_rate` is one.
+    /// Returns this record with the rate that is known from elsewhere; unchanged if none is known.
     pub(super) fn seeded(self, known_rate: Option<(Rate, u32)>) -> Self {
         let Some((rate, error_ppb)) = known_rate else { return self };
         Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
@@ -114,7 +114,8 @@ impl Record {
         self.followed(end, sample, policy, estimate, Finding::Expected)
     }
 
-    /// Returns the record that follows this one on its own estimate, which expects `sample`.
+    /// Returns the record that follows this one while the OS clock can't be read: the estimate
+    /// stays, and `sample` is what it expects.
     pub(super) fn unread(&self, end: &End, sample: &Sample, policy: Policy) -> Self {
         let next = self.followed(end, sample, policy, self.estimate, Finding::Expected);
         Self { counts: Counts { syncs: self.counts.syncs, ..next.counts }, ..next }
@@ -273,7 +274,7 @@ impl Record {
         self.line(|point| point.tick <= tick)
     }
 
-    /// Returns the line with the last point that satisfies `wanted`.
+    /// Returns the line on which the last point that satisfies `wanted` lies.
     ///
     /// Past the record's end, the OS clock's own rate is expected: the main line may be slewed.
     pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Line {
@@ -348,12 +349,12 @@ impl Record {
 pub(super) struct End {
     /// The first tick that the successor converts.
     pub(super) tick: u64,
-    /// The tick whose conversion needs the successor. If the OS clock was set, this tick has the
+    /// The tick whose conversion needs the successor. If the OS clock was set, this tick gets the
     /// new time.
     pub(super) wanted_tick: u64,
     /// The tick at which the OS clock last agreed with the record.
     pub(super) agreed_tick: u64,
-    /// Whether, if the OS clock is ahead, it jumped and the counter is right.
+    /// Whether a lead of the OS clock is a jump of that clock, and the counter is right.
     pub(super) clock_jumped: bool,
 }
 
@@ -418,8 +419,8 @@ mod tests {
         End { tick, wanted_tick: u64::MAX, agreed_tick: tick, clock_jumped: false }
     }
 
-    /// Returns a record in the middle of a process, for a counter of 1 GHz, whose timeline is
-    /// `ahead_ns` ahead of the estimate of the OS clock.
+    /// Returns a record of a process that has run for two seconds, for a counter of 1 GHz, whose
+    /// timeline is `ahead_ns` ahead of the estimate of the OS clock.
     fn record(ahead_ns: i64) -> Record {
         let first = Record::first(&sample(NS_PER_S)).seeded(Some((Rate::ONE, 10)));
         let mut record = first.next(&end(NS_PER_S), &sample(2 * NS_PER_S), FOLLOW);

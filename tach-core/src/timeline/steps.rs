@@ -1,14 +1,15 @@
 //! Steps of an OS clock that are longer than its system states.
 //!
-//! A look compares the clock's advance since the last look with the counter's. If the clock is off
-//! and then stands for some reads, it rises in steps of at least that length. The clock was set, or
-//! was stopped, if that was seen once. So the second longest step counts.
+//! A look compares the clock's advance since the last look with the counter's. If the two differ
+//! and the clock then stands for some reads, the clock rises in steps of at least the difference. A
+//! difference that was seen only once may mean that the clock was set, or was stopped. So the
+//! second longest step counts.
 
 use super::discipline::Estimate;
 use crate::sample::{ClockPair, Sample};
 use crate::sync::{Maximum, Versioned};
 
-/// A clock that returns one time in so many reads stands for 200 ns or more.
+/// A clock that returns one time in this many reads stands for 200 ns or more.
 const STANDING_READS: u64 = 16;
 /// The shortest time between two reads to expect.
 const READ_NS: u64 = 16;
@@ -40,8 +41,8 @@ impl Steps {
     /// Returns `sample` with the resolution that was seen at least twice, if its system states
     /// less.
     ///
-    /// What is seen of a step is at most the whole, and soon more than half of it. So twice of that
-    /// is no less than a step, and a bound holds.
+    /// A look sees at most the whole of a step, and soon one sees more than half of it. So twice
+    /// the length seen is no less than a step, and a bound holds.
     pub(super) fn resolved(&self, sample: Sample) -> Sample {
         let seen_ns = self.second_ns.get().saturating_mul(2);
         Sample { resolution_ns: sample.resolution_ns.max(seen_ns), ..sample }

@@ -2,8 +2,8 @@
 //!
 //! Where records are missing, a chord leads from the end of the previous record to the start of the
 //! next one. The cost of a removal is the chord's error divided by the error tolerated at its age.
-//! So few records cover years, but a bend in the timeline is kept as long as a straighter part can
-//! be given up.
+//! Thus a few records cover years, while a bend in the timeline is kept as long as a straighter
+//! part can be given up.
 
 use super::piece::{Piece, Point};
 
@@ -36,9 +36,9 @@ const FIRST: usize = 2;
 /// it; `None` if no record may be given up. `kept` must be in the order of time.
 ///
 /// A record is recent if its successor starts after `recent`, by tick or by ns. The tolerance is
-/// added to its error, so it is given up only if each old record bends the timeline by more: a
-/// clock that is disturbed for some seconds must not cost all times before. Of the last [`RECENT`]
-/// records, none that is recent is given up.
+/// added to the error of a recent record, so it is given up only if each old record bends the
+/// timeline by more: a clock that is disturbed for some seconds must not cost all times before. Of
+/// the last [`RECENT`] records, none that is recent is given up.
 pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, f32)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
@@ -155,7 +155,7 @@ mod tests {
         (all[2].error_ns, all[3].error_ns) = (50.0, 50.0);
         let chosen = |tick, ns| choose(&all, Point { tick, ns }).unwrap().0;
         assert_eq!(chosen(u64::MAX, u64::MAX), 4, "the cheapest of all");
-        // Its successor starts at 500.
+        // The successor of record 4 starts at 500.
         assert_eq!([chosen(401, 401), chosen(401, u64::MAX), chosen(u64::MAX, 401)], [2; 3]);
     }
 

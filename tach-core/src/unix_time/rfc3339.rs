@@ -45,7 +45,6 @@ pub(crate) struct Formatter {
 }
 
 impl Formatter {
-    /// Creates a formatter.
     pub(crate) const fn new() -> Self {
         Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
     }

@@ -104,7 +104,7 @@ fn controls() {
         }
     });
     assert_eq!(hung.end(Instant::now() + Duration::from_millis(100)), End::Hung);
-    // The two other checks are the comparisons, without a child.
+    // The two other checks are comparisons, so test them without a child.
     let witnessed = Witnessed::take(READS[0]);
     let late = witnessed.reading.unix_ns + 2_000_000;
     let untrue = Witnessed { reading: Reading { unix_ns: late, ..witnessed.reading }, ..witnessed };

@@ -7,7 +7,7 @@ use core::time::Duration;
 use tach_core::{Anchor, Budget, Instant, MonotonicInstant, OrderedInstant, UnixTime, status};
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// Longer than this machine is up, and longer than it takes to count to its start.
+/// Ages that reach before the machine's start and before the counter's zero, and an age of zero.
 const AGES: [Duration; 4] = [
     Duration::from_secs(3_600),
     YEAR,
@@ -15,7 +15,7 @@ const AGES: [Duration; 4] = [
     Duration::ZERO,
 ];
 
-/// Returns the error of some roundings: an instant is a whole number of ticks.
+/// Returns the tolerance for a few roundings: an instant is a whole number of ticks.
 fn rounded() -> Duration {
     let _ = Instant::now().elapsed();
     let hz = status().frequency_hz.unwrap_or(1_000_000_000);

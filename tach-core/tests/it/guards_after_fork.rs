@@ -28,7 +28,7 @@ fn child(refresher: Refresher, recalibrator: Recalibrator) -> c_int {
     let first = coarse::now();
     while begin.elapsed() < Duration::from_millis(2) {}
     if cfg!(target_os = "linux") && (coarse::staleness().is_some() || coarse::now() <= first) {
-        // The parent's last refresh would last for ever.
+        // The child still reads the parent's last refresh, which no thread would ever replace.
         return 1;
     }
     drop(refresher);
@@ -48,7 +48,8 @@ fn child(refresher: Refresher, recalibrator: Recalibrator) -> c_int {
 fn program() {
     let recalibrator = Recalibrator::spawn(DAY).unwrap();
     let refresher = Refresher::spawn(Duration::from_millis(1)).unwrap();
-    // A thread that starts holds a lock of std's. The child's threads would wait for it for ever.
+    // Wait until the threads run: a thread that starts holds a lock of std's, for which the child's
+    // threads would wait for ever.
     for _ in 0..20 {
         wait_for_refresh();
     }
@@ -59,7 +60,7 @@ fn program() {
     });
     let deadline = time::Instant::now() + Duration::from_secs(60);
     assert_eq!(forked.end(deadline), End::Exit(0));
-    // The parent's are as before.
+    // The parent's guards are as before.
     assert!(coarse::staleness().is_some());
     drop(guards);
     assert!(coarse::staleness().is_none());

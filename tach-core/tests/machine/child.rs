@@ -36,7 +36,7 @@ pub(crate) fn settle() {
     }
 }
 
-/// Lets the counter go back so many times.
+/// Makes the counter go back this many times.
 pub(crate) fn let_counter_fall(times: u8) {
     if times > 0 {
         settle();

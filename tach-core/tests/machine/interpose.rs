@@ -22,7 +22,8 @@ pub(crate) enum World {
     /// The kernel, by a system call each.
     Kernel,
     Simulated,
-    /// The simulated machine's clocks, with the kernel's files and `prctl`, whose filter may kill.
+    /// The simulated machine's clocks, with the kernel's files and with its `prctl`, so that a
+    /// filter may kill the process.
     SimulatedClocks,
     /// The C library, which reads the counter itself.
     Library,
@@ -149,7 +150,6 @@ extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulon
     real_prctl(option, a, b, c, d)
 }
 
-/// Calls the kernel's `prctl`.
 pub(crate) fn real_prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     // SAFETY: the caller gives arguments that the kernel checks.
     let answer = unsafe { libc::syscall(libc::SYS_prctl, option, a, b, c, d) };

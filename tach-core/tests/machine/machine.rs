@@ -90,7 +90,7 @@ static JUMPED_NS: Word = Word::new(0);
 /// How many times slower reads of the OS clocks are than at first.
 static OS_SLOWNESS: Word = Word::new(1);
 static READS: Word = Word::new(0);
-/// The number of reads that shows an endless loop.
+/// The number of reads at which a loop counts as endless.
 static MOST_READS: Word = Word::new(NEVER);
 static CLOCKSOURCE_IS_HPET: Word = Word::new(0);
 static CLOCKSOURCE_IS_HIDDEN: Word = Word::new(0);
@@ -174,7 +174,7 @@ pub(crate) fn slew(ppm: i32) {
     }
 }
 
-/// Sets the counter's rate to `factor` times its first one.
+/// Sets the counter's rate to `factor` times its initial rate.
 pub(crate) fn set_counter_speed(factor: f64) {
     COUNTER.set_rate(TICKS_PER_NS * factor);
 }
@@ -212,7 +212,7 @@ pub(crate) fn leave_counter() {
     CLOCKSOURCE_IS_HPET.set(1);
 }
 
-/// Lets the kernel's files not be found.
+/// Hides the kernel's files on its clocksource.
 pub(crate) fn hide_clocksource() {
     CLOCKSOURCE_IS_HIDDEN.set(1);
 }

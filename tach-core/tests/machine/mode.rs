@@ -1,7 +1,7 @@
 //! The modes of the clock, in each of which a scenario runs.
 
-/// The variable with what has happened before the scenario: the number of times that the counter
-/// has gone back, or [`UNKNOWN`].
+/// The environment variable that says what happened before the scenario: the number of times that
+/// the counter has gone back, or [`UNKNOWN`].
 pub(crate) const BEFORE: &str = "TACH_MACHINE_BEFORE";
 /// The kernel's files can't be read.
 pub(crate) const UNKNOWN: &str = "unknown";

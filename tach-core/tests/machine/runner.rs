@@ -49,7 +49,7 @@ pub(crate) fn main() {
     let most = most_modes();
     let in_modes = |(number, scenario): (usize, Scenario)| {
         let mut modes: Vec<_> = MODES.into_iter().filter(|&mode| scenario.holds_in(mode)).collect();
-        // Fewer modes are others for each scenario.
+        // If not all modes run, each scenario begins with a different one.
         let first = number % modes.len();
         modes.rotate_left(first);
         modes.into_iter().take(most).map(|mode| (scenario.name.clone(), mode)).collect::<Vec<_>>()

@@ -50,7 +50,7 @@ pub(crate) struct Scenario {
     pub(crate) name: String,
     /// The value of `TACH_SOURCE`.
     pub(crate) source: Option<&'static str>,
-    /// What the process installs before its first read.
+    /// The configuration that the process installs before its first read.
     pub(crate) config: Option<Config>,
     pub(crate) setting: Setting,
     pub(crate) body: Body,

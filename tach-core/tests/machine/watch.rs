@@ -11,7 +11,7 @@ use super::subject::{Claims, Subject};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// The Unix time and the time elapsed, but no bound: its look must not help.
+    /// The Unix time and the time elapsed, but no bound: the look of a bound must not help.
     Plain,
     Unix,
     Elapsed,

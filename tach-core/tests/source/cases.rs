@@ -99,7 +99,7 @@ fn child(case: &Case, mut command: Command) -> Output {
 
 fn uptime_counts_from_the_first_use() {
     let _first = Instant::now();
-    // Not by tach, whose conversions begin the timeline as well.
+    // Don't wait by tach's clock: its conversions would begin the timeline as well.
     thread::sleep(Duration::from_millis(5));
     let uptime = uptime();
     assert!(uptime >= Duration::from_millis(4), "{uptime:?}");
@@ -159,7 +159,7 @@ fn call() {
     use_the_clock();
     let status = status();
     assert_eq!((status.source, status.reason.as_str()), (Source::Os, "call"), "{status}");
-    // `TACH_SOURCE` asked for the other one.
+    // `TACH_SOURCE` asked for the other source.
     assert!(status.source_request_refused, "{status}");
     assert!(status.to_string().contains("the other source was not granted"), "{status}");
     assert_eq!((status.frequency_hz, status.monotonic.syncs), (Some(1_000_000_000), 0));
@@ -209,7 +209,7 @@ fn enforce_call_too_late() {
     assert_eq!(status().order, order);
 }
 
-/// Whoever started the program chose the variables, and has fewer rights.
+/// The variables come from a caller with fewer rights, so they are ignored.
 fn privileged() {
     assert!(
         adapter::has_more_privileges_than_caller(),
@@ -249,7 +249,7 @@ fn second_caller() {
     }
 }
 
-/// A configuration without settings is the first caller's as well.
+/// A configuration without settings also counts as the first.
 fn empty_config() {
     install(Config::new());
     assert!(Config::new().enforce_order().install().is_err());

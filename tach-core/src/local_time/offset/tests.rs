@@ -42,7 +42,7 @@ fn summer_time_ends_to_the_second() {
     );
 }
 
-/// Liberia went from -00:44:30 to UTC at 1972-01-07 00:44:30 UTC: within a minute.
+/// Liberia went from -00:44:30 to UTC at 1972-01-07 00:44:30 UTC: in the middle of a minute.
 #[test]
 fn a_transition_within_a_minute_is_honoured() {
     let zone = TimeZone::get("Africa/Monrovia").unwrap();
@@ -117,7 +117,7 @@ fn zones() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Returns a time, which often lies near one of the zone's transitions.
+/// Returns a time that often lies near one of the zone's transitions.
 fn near(zone: &TimeZone, ns: u64, apart_ns: i64) -> UnixTime {
     let time = UnixTime::from_nanos(ns);
     let next = zone.following(Timestamp::from(time)).next();

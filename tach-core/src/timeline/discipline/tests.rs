@@ -195,7 +195,7 @@ fn a_measurement_corrects_in_proportion_to_its_certainty() {
         ((1_000, 5, 0), 1_000),
         ((1_000, 0, 0), 0),
         ((1 << 40, 1 << 20, 1 << 20), 1 << 39),
-        // Errors beyond any real clock's count as equal.
+        // Errors larger than any real clock's count as equal.
         ((1 << 40, u64::MAX, u64::MAX - 1), 1 << 39),
     ];
     for ((error, prior, noise), corrected) in cases {

@@ -112,7 +112,7 @@ fn an_appender_that_was_stopped_costs_one_slot() {
     assert!(generation(&timeline) > 3 * SLOTS as u64, "appending has stopped");
 }
 
-/// The slots of the records that are given up may all share the newest record's knowledge.
+/// The slots of the records that are given up may all share the newest record's slot for knowledge.
 #[test]
 fn an_appender_that_is_alone_publishes_every_record() {
     for seed in 0..40 {

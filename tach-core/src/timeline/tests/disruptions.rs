@@ -319,7 +319,7 @@ fn yesterday_converts_to_within_a_hundred_millionth() {
     let mut seen = Vec::new();
     for second in (0..2 * DAY_S / STEP_S).map(|step| step * STEP_S) {
         let phase = i64::try_from(second % DAY_S).unwrap() - 43_200;
-        // A parabola of 1 ppm a day, which bends like a sine.
+        // A parabola that spans 1 ppm a day and approximates a sine.
         let temperature_ppb = 500 - phase * phase / 1_866_240;
         let slew_ppb = if second % 43_200 < 60 { 500_000 } else { 0 };
         process.machine.set_drift(temperature_ppb + slew_ppb);

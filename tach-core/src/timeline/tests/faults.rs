@@ -142,7 +142,8 @@ fn ticks_older_than_the_records_convert_by_the_origin() {
         let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
         assert!(error <= 1000, "off by {error} ns");
     }
-    // Before the origin nothing was known; the timeline is a line there and keeps its promises.
+    // Before the origin nothing is known: the timeline extends its first line, and keeps its
+    // promises.
     let before = timeline.ns_at(first - 2_700_000_000, &machine);
     assert!((timeline.ns_at(first, &machine) - before).abs_diff(NS_PER_S) < 100_000);
     assert!(timeline.ns_at(0, &machine) < before);
@@ -380,7 +381,7 @@ fn the_identity_never_syncs() {
     assert_eq!((newest.counts.syncs, timeline.origin_ns()), (0, Some(77)));
 }
 
-/// An old instant asks no question, which would read the clock.
+/// Converting an old instant asks no question, since a question would read the clock.
 #[test]
 fn the_identity_is_known_at_every_age() {
     struct OsClock(Cell<u64>);
@@ -442,7 +443,8 @@ fn an_os_clock_that_stands_still_hangs_nobody() {
 
 #[test]
 fn an_os_clock_that_stands_still_costs_a_conversion_less_than_a_millisecond() {
-    /// An OS clock that stands still and takes 2 us to read, beside a counter that may too.
+    /// An OS clock that stands still and takes 2 us to read, beside a counter that may stand still
+    /// too.
     struct Still {
         ns: Cell<u64>,
         counter_stands: bool,
@@ -496,7 +498,7 @@ fn a_counter_that_stands_still_hangs_nobody() {
     }
 }
 
-/// A machine with two faults: the second comes while the first is settled.
+/// A machine with two faults: the second comes while the questions about the first are answered.
 struct Twice<'a> {
     machine: Machine,
     timeline: &'a Timeline,

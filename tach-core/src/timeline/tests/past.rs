@@ -154,7 +154,7 @@ fn a_record_whose_slot_was_reused_has_no_table() {
     assert!(gone.iter().all(|&id| timeline.tabulate(id).is_none()));
 }
 
-/// Such a timeline waits, so that its first line is flat.
+/// A timeline that holds waits for the clock, so its first line is flat.
 #[test]
 fn a_clock_set_back_before_the_second_sample_leaves_times_before_the_first() {
     let process = Process::new(Machine::new(42), BackwardStep::Hold);
@@ -166,8 +166,8 @@ fn a_clock_set_back_before_the_second_sample_leaves_times_before_the_first() {
     assert!(before <= now, "{before} is after {now}");
 }
 
-/// Returns the line with the last point that is `wanted`, by a look at each record, unless it is
-/// the newest record's main line.
+/// Returns the line with the last point that is `wanted`, by a search through all records, unless
+/// it is the newest record's main line.
 fn last_line(timeline: &Timeline, wanted: impl Fn(Point) -> bool) -> Option<Line> {
     let ids = kept(timeline);
     let record = |id| {

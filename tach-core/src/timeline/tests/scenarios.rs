@@ -40,7 +40,8 @@ struct Seen {
     tick: u64,
     /// The times by the monotonic and the real-time timeline.
     ns: [u64; 2],
-    /// The ages of the two timelines' clocks at that moment.
+    /// The monotonic time and the simulated time at that moment, to compute the ages of the
+    /// results.
     at_ns: [u64; 2],
     /// The number of both timelines' records at that moment.
     records: [u64; 2],
@@ -78,8 +79,8 @@ impl Scenario {
         ]);
         let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
         let mut machine = Machine::with_rate(seed, rate);
-        // The machine declares no frequency, the true one, or one that is off by so many ppm: by as
-        // little as the difference between two crystals, or by nearly the whole.
+        // The machine declares no frequency, the true one, or one that is off by one of these ppm:
+        // by as little as the difference between two crystals, or by nearly the whole.
         let lies = [0, 500, 800, 1200, 2000, 4000, 10_000, 41_667, 960_000];
         let lie_hz = hz / 1_000_000 * random.pick(&lies);
         machine.declared_hz = random.pick(&[None, Some(hz), Some(hz + lie_hz), Some(hz - lie_hz)]);
@@ -268,7 +269,7 @@ impl Scenario {
     }
 
     /// Checks that the newest record begins where its predecessor ends and that its lines meet,
-    /// unless it is a step.
+    /// unless an event was counted.
     fn check_joins(&self) -> Result<(), String> {
         for timeline in [&self.process.monotonic, &self.process.realtime] {
             let (id, newest) = timeline.newest_with_id().unwrap();
@@ -300,7 +301,7 @@ impl Scenario {
                 let change_ns = again_ns.abs_diff(seen.ns[i]);
                 let age_ns = now_ns[i].saturating_sub(seen.at_ns[i]);
                 let recent = age_ns < 60 * NS_PER_S;
-                // A minute has more records only if the clock is disturbed again and again. Then
+                // A minute makes 36 records or more only if the clock is disturbed repeatedly. Then
                 // there may be more bends than slots.
                 if recent && records[i] - seen.records[i] >= 36 {
                     continue;

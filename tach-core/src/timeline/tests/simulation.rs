@@ -126,7 +126,6 @@ impl Machine {
         }
     }
 
-    /// Sets the OS clock.
     pub(super) fn step(&self, by_ns: i64) {
         let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
         let start_ns = ns.checked_add_signed(by_ns).unwrap();
@@ -160,8 +159,8 @@ impl Machine {
         ns
     }
 
-    /// Lets a read pass that takes this many ticks of a counter of 2.7 GHz; a slower counter moves
-    /// now and then.
+    /// Passes the time of a read that takes this many ticks of a counter of 2.7 GHz. A slower
+    /// counter does not move at every read.
     fn a_read_takes(&self, ticks: u64) {
         let thousandths = (ticks + self.random.below(4)) * (self.nominal.hz() / 1000) / 2_700;
         self.pass_ticks((thousandths + self.random.below(1000)) / 1000);
@@ -197,8 +196,8 @@ impl Witness for Machine {}
 
 /// Clocks that answer a timeline's questions about them.
 pub(super) trait Driver: ClockPair + Witness + Sized {
-    /// Attempts until no question is left. Each question comes once: at most one about the rate,
-    /// three about failures and three about jumps.
+    /// Repeats `attempt` until no question is left. Each question comes once: at most one about the
+    /// rate, three about failures and three about jumps.
     fn settle<T>(&self, mut attempt: impl FnMut(&Round<'_>) -> Result<T, Question>) -> T {
         let mut attempts = 0;
         settle(self, self, |round| {
@@ -353,7 +352,6 @@ impl Process {
         self.machine.os_ns_at(self.machine.tick.get())
     }
 
-    /// Sets the real-time clock.
     pub(super) fn set_realtime(&self, by_ns: i64) {
         self.realtime_offset_ns.set(self.realtime_offset_ns.get() + by_ns);
     }

@@ -5,13 +5,13 @@ use crate::timeline::*;
 
 const MS: u64 = 1_000_000;
 
-/// Returns a process whose OS clocks have these steps, and say 1 ns.
+/// Returns a process whose OS clocks have these steps while the system states 1 ns.
 fn process(step_ns: u64, seed: u64) -> Process {
     let machine = Machine { resolution_ns: step_ns, states_steps: false, ..Machine::new(seed) };
     Process::new(machine, BackwardStep::Follow)
 }
 
-/// Reads for so many seconds, every 10 ms on average.
+/// Reads for this many seconds, every 10 ms on average.
 fn use_for(seconds: u64, process: &Process) {
     for _ in 0..seconds * 100 {
         process.machine.pass_ns(process.machine.random.below(20 * MS));
@@ -51,8 +51,8 @@ fn a_step_is_seen_and_then_errors_are_near_it_and_within_the_bound() {
     }
 }
 
-/// Without a rate a time is a guess: nothing bounds its error, and it converts to a later one when
-/// the rate is known.
+/// Without a rate a time is a guess: nothing bounds its error, and once the rate is known, the tick
+/// converts to a later time.
 #[test]
 fn while_a_clock_stands_at_the_start_no_bound_is_claimed_and_no_time_goes_back() {
     for seed in 0..50 {

@@ -54,7 +54,7 @@ fn ticks_and_durations_are_inverse() {
     for &a in recent {
         for &b in recent.iter().filter(|&&b| b > a) {
             let ns = timeline.ns_between(a, b, &machine);
-            // Allow for a nanosecond of rounding on each side, or for three ticks.
+            // Allow for a nanosecond of rounding, which is three ticks, on each side.
             let there = timeline.tick_after(a, ns, &machine).unwrap();
             assert!(there.abs_diff(b) <= 6, "{a} + {ns} ns is {there}, not {b}");
             let back = timeline.tick_before(b, ns, &machine).unwrap();
@@ -63,7 +63,7 @@ fn ticks_and_durations_are_inverse() {
     }
 }
 
-/// Checks this to within a tick, across any segments. A join is rounded to a nanosecond, so two
+/// Allows an error of a tick, across any segments. A join is rounded to a nanosecond, so two
 /// segments can have the same time; then either tick is right.
 #[test]
 fn a_duration_added_and_subtracted_leads_back() {
@@ -95,8 +95,8 @@ fn a_duration_added_and_subtracted_leads_back() {
     assert!(at_joins * 1000 <= pairs, "{at_joins} of {pairs}");
 }
 
-/// Checks this where a tick lasts longer than a nanosecond, within a line and across lines. Both
-/// times are rounded to a nanosecond.
+/// Uses ticks that last longer than a nanosecond, within a line and across lines. Both times are
+/// rounded to a nanosecond.
 #[test]
 fn a_sum_is_no_nearer_than_the_duration() {
     let machine = Machine::with_rate(15, Rate::from_slope(10 * NS_PER_S, 70_000_000));
@@ -199,7 +199,7 @@ fn the_fast_paths_agree_with_the_records() {
     assert!(compared > 10_000, "{compared}");
 }
 
-/// Others published a record meanwhile, and could not put its line into use.
+/// While the writer was stopped, others published a record, and could not put its line into use.
 #[test]
 fn a_writer_that_goes_on_misleads_until_the_next_read() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(21) };

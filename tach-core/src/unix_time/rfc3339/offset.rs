@@ -24,7 +24,7 @@ const MINUTES_PER_DAY: i16 = 24 * 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Offset {
     minutes: i16,
-    /// Kept, since an offset is printed far more often than it is created.
+    /// The text, kept since an offset is printed far more often than it is created.
     text: [u8; 6],
 }
 

@@ -24,7 +24,7 @@ enum Event {
     Restore,
     /// `CLOCK_MONOTONIC` starts lower.
     OsClock,
-    /// The same, while `CLOCK_REALTIME` can't be read.
+    /// `CLOCK_MONOTONIC` starts lower while `CLOCK_REALTIME` can't be read.
     OnlyClock,
     /// The counter starts again.
     Regression,

@@ -128,8 +128,8 @@ impl Fall {
 
     /// Returns the allowed errors of elapsed time in the first 100 ms, and afterwards.
     ///
-    /// A counter that is not below its value at the last look is noticed at the next look. If the
-    /// OS clock goes back as well, Unix time replaces it, at its last known rate.
+    /// If the counter is not below its value at the last look, only the next look notices the fall.
+    /// If the OS clock goes back as well, Unix time replaces it, at its last known rate.
     fn elapsed_bars_ns(self) -> (u64, u64) {
         match self {
             Self::By(time) if time < Duration::from_millis(50) => (LATE_NS, ELAPSED_NS),
@@ -138,7 +138,7 @@ impl Fall {
         }
     }
 
-    /// Returns a fall that is too large for the naive clock to pass.
+    /// Returns a fall that is too large for the naive clock to pass the checks.
     fn at_least_ten_seconds(self) -> Self {
         match self {
             Self::By(time) => Self::By(time.max(10 * SECOND)),

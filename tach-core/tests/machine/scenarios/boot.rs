@@ -9,7 +9,7 @@ use crate::linux::child::settle;
 use crate::linux::machine::{self, BOOTTIME, COUNTER, HOUR, MONOTONIC, REALTIME, SECOND};
 use crate::linux::report::Report;
 
-/// The time of use within which an event is found, and the next read.
+/// The time within which an event is found: 50 ms of use, and the next read.
 const FOUND: Duration = Duration::from_millis(51);
 const LOOK_NS: u64 = 100_000_000;
 /// The allowed error before the event, and some seconds after it.
@@ -28,7 +28,7 @@ enum Event {
     /// The boot-time clock goes back by 1,000 s.
     ClockBack,
     CounterBack,
-    /// The wall clock is set, which is nothing to this clock.
+    /// The wall clock is set, which must not affect this clock.
     WallStep,
     Slew,
 }
@@ -71,7 +71,7 @@ impl Event {
         }
     }
 
-    /// Returns what the clock leaves out of the boot-time clock's change.
+    /// Returns how much of the boot-time clock's change the clock under test leaves out.
     fn kept_ns(self) -> u64 {
         if self == Self::ClockBack { 1_000_000_000_000 } else { 0 }
     }
@@ -110,7 +110,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     Event::ALL.map(scenario).into_iter().chain(often).collect()
 }
 
-/// The first instant, as the origin: the type shows only distances.
+/// Returns the time since the first instant: the type shows only distances.
 fn boot_ns() -> u64 {
     use std::sync::OnceLock;
 
@@ -159,7 +159,7 @@ impl Watch {
 fn watch(read: Read, event: Event, report: &mut Report) {
     settle();
     let mut watch = Watch::begin(read);
-    // The rate that the first samples show is refined.
+    // Let the rate that the first samples showed be refined.
     watch.busy(20 * SECOND, 0);
     report.at_most_ns("off before", watch.busy(5 * SECOND, 0), CALM_NS);
     event.happen();

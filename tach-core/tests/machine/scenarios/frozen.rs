@@ -20,10 +20,10 @@ const ENDLESS: u64 = 2_000_000;
 /// The time within which the change is found. A clock that stood has shown a wrong rate, so it
 /// takes two looks.
 const FOUND: Duration = Duration::from_millis(201);
-/// The allowed error after [`FOUND`]. A smaller one is slewed away, by 500 ppm.
+/// The allowed error after [`FOUND`]. A smaller error is slewed away, by 500 ppm.
 const STRAY_NS: u64 = 10_000_000;
 const SLEWED: Duration = Duration::from_secs(20);
-/// The allowed error after that.
+/// The allowed error after [`SLEWED`].
 const BAR_NS: u64 = 1_000;
 
 const FROZEN: [(&str, &[&Line]); 3] =

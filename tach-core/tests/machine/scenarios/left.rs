@@ -63,7 +63,7 @@ fn leaves(reads: Reads, slower: u64, report: &mut Report) {
     }
 }
 
-/// Checks that a call of `sync` finds it, though the OS clocks are as fast as before.
+/// Checks that a call of `sync` finds the change, though the OS clocks are as fast as before.
 fn found_by_sync(leave: impl Fn(), report: &mut Report) {
     settle();
     Watch::<Tach>::begin(Reads::Plain).busy(2 * SECOND);

@@ -19,7 +19,7 @@ const ACROSS_NS: u64 = 10_000_000;
 const FOUND: Duration = Duration::from_millis(101);
 
 /// The modes in which no counter is read, and one in which the first look comes so soon after the
-/// change that it looks like a shift. A second look mends the rate, and counts nothing.
+/// move that the move looks like a shift. A second look mends the rate, and counts nothing.
 const NOT_COUNTED: &[Mode] = &[Mode::Moved, Mode::Replaced, Mode::Os];
 
 pub(crate) fn scenarios() -> Vec<Scenario> {

@@ -24,7 +24,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario::new(
             format!("near-end/{name}"),
             move |report| passes::<Tach>(start, report),
-            // A clock whose numbers have no sign passes the second one.
+            // A clock with unsigned numbers passes 2^63 unharmed, so its control passes 2^64.
             |report| passes::<Anchored>(STARTS[0].1, report),
         )
         // The counter was lower before.

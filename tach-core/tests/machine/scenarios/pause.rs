@@ -59,7 +59,7 @@ impl Event {
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let events =
         [Event::Suspend, Event::SuspendWithCounter, Event::Jump(-1_000), Event::Jump(1_000)];
-    // Elsewhere the time that is read is undisturbed, so no control could fail.
+    // In other cases the time that is read is undisturbed, so no control could fail.
     let shows = |&(event, reads): &(Event, Reads)| match reads {
         Reads::Plain | Reads::Bounds => true,
         Reads::Unix => event == Event::SuspendWithCounter,

@@ -23,7 +23,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             },
             |report| asks(|| _ = black_box(__cpuid(0)), report),
         );
-        // The kernel's clocks, without the vDSO: it reads the counter.
+        // The kernel's clocks, without the vDSO, which reads the counter.
         Scenario { setting: Setting::Real, ..scenario }
     };
     let config = Some(Config::new().force_source(Source::Os));

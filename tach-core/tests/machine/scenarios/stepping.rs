@@ -42,7 +42,7 @@ fn stepping<S: Subject>(clocks: &[&Line], us: u64, report: &mut Report) {
         report.at_most_ns("elapsed off", figures.elapsed_ns, step_ns * 11 / 10);
         figures.check_claims("throughout", report);
     }
-    // The rate of ten minutes, and then the step of the first look.
+    // Allow for the error of the rate over ten minutes, and for a step at the first look.
     let mut watch = Watch::<S>::begin(Reads::Plain);
     machine::pass(Duration::from_secs(600));
     let figures = watch.busy(5 * SECOND);

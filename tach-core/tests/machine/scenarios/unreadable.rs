@@ -18,7 +18,7 @@ use crate::linux::watch::{Reads, Watch};
 /// The allowed error. After a minute of use, the rate is known to a ppb, which is 4 us in an hour.
 const BAR_NS: u64 = 1_000;
 const IDLE_BAR_NS: u64 = 4_000;
-/// The time within which a clock is used that can be read again. The second look corrects the rate.
+/// The time within which a clock that can be read again is used. The second look corrects the rate.
 const FOUND: Duration = Duration::from_millis(201);
 const OUTAGE: Duration = Duration::from_secs(30);
 
