@@ -1,7 +1,8 @@
 //! `tach doctor`: is this host's clock good, and if not, which change would help?
 //!
-//! `host` collects the statements of the kernel's `files`, `os_clock`, `costs` and the other
-//! commands measure. `findings`, which is pure, draws the conclusions that `report` prints.
+//! `evidence` collects the facts: `host` reads the kernel's `files`, and `os_clock`, `costs`,
+//! `skew` and `tach drift` measure. `findings`, which is pure, draws the conclusions that `report`
+//! prints.
 
 mod costs;
 mod evidence;

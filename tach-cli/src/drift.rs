@@ -29,7 +29,7 @@ use crate::{Outcome, interrupt, time};
 /// The number of comparisons, as far as the pauses between them allow.
 const COMPARISONS: u32 = 1200;
 const SHORTEST: Duration = Duration::from_millis(5);
-/// Ctrl-C is seen after a pause.
+/// The longest pause. Ctrl-C is noticed only after a pause.
 const LONGEST: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP_US: u64 = 2_000_000;
 

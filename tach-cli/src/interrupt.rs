@@ -1,4 +1,4 @@
-//! Ctrl-C: a long measurement ends early, and shows what it has.
+//! Ctrl-C: a long measurement ends early, and prints its results so far.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::process;
@@ -21,7 +21,6 @@ pub(crate) fn note() -> anyhow::Result<()> {
     .context("can't handle Ctrl-C")
 }
 
-/// Returns whether Ctrl-C was pressed.
 pub(crate) fn was_pressed() -> bool {
     WAS_PRESSED.load(Ordering::Relaxed)
 }

@@ -5,7 +5,7 @@ use std::time::{Instant as StdInstant, SystemTime};
 
 use tach_core::UnixTime;
 
-/// What is known to no better than this was not measured: something interrupted all attempts.
+/// A value whose error is larger counts as not measured: something interrupted all attempts.
 pub(crate) const KNOWN_NS: f64 = 1000.0;
 
 /// Returns the nanoseconds of a duration, at most `u64::MAX`, which is 584 years.
@@ -19,7 +19,6 @@ pub(crate) fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Returns `a - b` in ns.
 pub(crate) fn signed_difference(a_ns: u64, b_ns: u64) -> f64 {
     let size = as_f64(a_ns.abs_diff(b_ns));
     if a_ns < b_ns { -size } else { size }

@@ -125,7 +125,7 @@ impl Evidence {
         self.costs.iter().find(|cost| cost.name == name).map(|cost| cost.ns)
     }
 
-    /// Returns the names of everything that is known to no microsecond.
+    /// Returns the names of all measurements whose bound exceeds a microsecond.
     pub(super) fn not_measured(&self) -> Vec<String> {
         let unknown: Vec<_> = self.skew.iter().flatten().filter(|core| !core.is_known()).collect();
         let skew = match unknown.as_slice() {

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::output::harmless;
 
-/// The most bytes of a file. The CPUs' descriptions are the longest, of which the first counts.
+/// The maximum number of bytes to read of a file. The longest file describes all CPUs, but the
+/// first CPU suffices.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The files of this host, or of another one below a folder.
@@ -63,7 +64,6 @@ impl Files {
         text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
-    /// Returns the names in a folder.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
         let entries = self.path(path).and_then(|path| fs::read_dir(path).ok());
         let entries = entries.into_iter().flatten().flatten();
@@ -75,7 +75,7 @@ impl Files {
     }
 }
 
-/// Returns the bytes of a regular file. Of a file longer than any of the kernel's, the beginning.
+/// Returns the bytes of a regular file, at most [`MOST_BYTES`].
 fn read(path: &Path) -> Option<Vec<u8>> {
     // Opening a FIFO would wait for its other end.
     if !fs::metadata(path).ok()?.is_file() {

@@ -55,7 +55,7 @@ impl Finding {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Returns whether it says that nobody knows how far the clock is from UTC.
+    /// Returns whether this finding says that the clock's distance from UTC is unknown.
     pub(crate) fn is_of_utc(&self) -> bool {
         ["not-synchronized", "ntp-unknown"].contains(&self.code)
     }
@@ -73,7 +73,7 @@ mod tests {
     use crate::doctor::skew::Offset;
     use crate::drift::Summary;
 
-    /// A host without findings, but for the debug build.
+    /// A host without findings, except that the build is a debug build.
     fn calm() -> Evidence {
         let host = Host {
             clocksource: Some("tsc".to_owned()),
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(busy, [(Note, "not-measured")]);
         let silent = found(|evidence| evidence.skew = Some(vec![Offset::unknown(1)]));
         assert_eq!(silent, busy);
-        // A skew of milliseconds is reported even if its bound is as wide as some microseconds.
+        // A skew of milliseconds is reported even if its bound is some microseconds.
         let skewed = found(|evidence| {
             let core = Offset { core: 1, ns: 19_790_000.0, bound_ns: 5_000.0 };
             evidence.skew = Some(vec![core]);

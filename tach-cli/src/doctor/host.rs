@@ -29,7 +29,7 @@ const PARAMETERS: [&str; 5] = ["clocksource=", "tsc=", "notsc", "no-kvmclock", "
 /// gVisor's `/proc/version` had this date before it had the name (google/gvisor#13016).
 const GVISOR_DATE: &str = "Sun Jan 10 15:06:54 PST 2016";
 
-/// The file that a hypervisor's clock device has, if the kernel has its driver.
+/// The file of a hypervisor's clock device, which exists if the kernel has the device's driver.
 const VMCLOCK: &str = "dev/vmclock0";
 /// The ACPI device of that clock (Linux, `drivers/ptp/ptp_vmclock.c`).
 const VMCLOCK_IDS: [&str; 2] = ["AMZNC10C", "VMCLOCK"];

@@ -4,8 +4,8 @@
 use serde::Serialize;
 use tach_core::adapter::{self, OsClocks};
 
-/// More than two ways to the same clock differ. What happens between the reads makes their bracket
-/// wider, and no difference.
+/// Two ways to read one clock differ by less. An interruption between the reads makes their bracket
+/// wider, and does not count as a difference.
 const LIE_NS: u64 = 10_000;
 
 /// The distances of the C library's clocks from the kernel's, in ns. 0 if the library's time is

@@ -15,7 +15,7 @@ use crate::output::{Ns, bad, faint, good, hanging, heading, warning};
 pub(super) struct Report {
     verdict: Verdict,
     findings: Vec<Finding>,
-    /// The names of everything that is known to no microsecond.
+    /// The names of all measurements whose bound exceeds a microsecond.
     not_measured: Vec<String>,
     #[serde(flatten)]
     evidence: Evidence,
@@ -79,7 +79,6 @@ impl Page {
 }
 
 impl Report {
-    /// Returns the whole report.
     pub(super) fn text(&self, width: usize) -> String {
         let mut page = Page(Vec::new(), width);
         self.clock(&mut page);
@@ -205,7 +204,7 @@ impl Report {
         [worst, unknown].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns why something was not measured, and how far it is known.
+    /// Returns why something was not measured, and the bound within which it is known.
     fn not_known(&self, how_far: core::fmt::Arguments<'_>) -> String {
         let why = self.evidence.why_not_measured();
         format!("{}: {why} {}", warning("not measured"), faint(format_args!("({how_far})")))

@@ -18,7 +18,7 @@ use crate::measure::{KNOWN_NS, as_f64, nanos};
 
 /// The time for each core. On a loaded machine a thread may wait for its core for milliseconds.
 const TIME: Duration = Duration::from_millis(60);
-/// The time for a core whose offset is not known by then, and for all such cores together.
+/// The time for a core whose offset is not known after [`TIME`], and for all such cores together.
 const LONGEST: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(4);
 const ROUNDS: u64 = 20_000;
@@ -98,8 +98,8 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// Returns the offset of `other`, or `None` if no round succeeded. Takes `longest` at most, and
-/// that only while the offset is not known.
+/// Returns the offset of `other`, or `None` if no round succeeded. Takes `longest` at most, or
+/// [`TIME`] if the offset is known by then.
 fn offset(first: usize, other: usize, longest: Duration) -> Option<Offset> {
     let shared = CachePadded::new(Shared::default());
     let best = thread::scope(|scope| {

@@ -7,8 +7,8 @@ use super::series::Series;
 use crate::measure::as_f64;
 use crate::output::{faint, heading};
 
-/// The shortest part of the run whose frequency is drawn. Over less, two readings' own error is all
-/// that there is.
+/// The shortest part of the run whose frequency is drawn. In a shorter part, the errors of the two
+/// readings outweigh the frequency's.
 const SHORTEST: f64 = 0.05;
 
 /// The frequencies by method.
@@ -21,8 +21,8 @@ pub(super) struct Calibration {
     /// The reference is known to within this.
     bound_ppb: f64,
     methods: Vec<Method>,
-    /// The error in ppb of the frequency between the first comparison and the one at each time
-    /// in s.
+    /// For each later comparison, its time in s, and the error in ppb of the frequency between the
+    /// first comparison and this one.
     #[serde(skip)]
     pub(super) errors: Vec<(f64, f64)>,
 }

@@ -9,7 +9,7 @@ use crate::measure::{Bracket, OsMonotonic, as_f64, nanos, os_realtime_ns, signed
 
 /// The number of brackets at the start. The error of the narrowest is part of all later errors.
 const STARTS: u32 = 2000;
-/// The number of brackets for a comparison, which is the narrowest of them.
+/// The number of brackets for a comparison. The narrowest counts.
 const ATTEMPTS: u32 = 12;
 /// The time in which the plain clock measures its rate, as other crates do.
 const CALIBRATION: Duration = Duration::from_millis(10);
@@ -34,7 +34,8 @@ pub(crate) fn ours() -> Vec<Clock> {
     [Some(elapsed), unix_time(SystemTime::now())].into_iter().flatten().collect()
 }
 
-/// Returns tach's Unix time, unless the OS's clock shows a time before 1970, which is none.
+/// Returns tach's Unix time, unless the OS's clock shows a time before 1970, which tach can't
+/// represent.
 fn unix_time(os: SystemTime) -> Option<Clock> {
     let compare = || {
         let now = Bracket::narrowest(ATTEMPTS, os_realtime_ns, MonotonicInstant::now);

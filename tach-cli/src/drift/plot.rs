@@ -1,4 +1,4 @@
-//! The plots of a run as SVG. The program that shows them has the fonts.
+//! The plots of a run as SVG. The program that displays the SVG supplies the fonts.
 //!
 //! The first panel shows all clocks, the second one tach alone, whose errors are too small to see
 //! beside the others, and the third one the error of the counter's frequency.
@@ -32,7 +32,7 @@ const ORANGE: RGBColor = RGBColor(230, 159, 0);
 const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
-/// A step that is so many times longer than the usual one is a gap.
+/// A step that is this many times longer than the usual one is a gap.
 const GAP: f64 = 10.0;
 
 #[derive(Debug)]
@@ -163,8 +163,8 @@ fn draw(
     Ok(())
 }
 
-/// Returns the points that follow on each other, without the gaps where all comparisons were
-/// interrupted: nobody knows the error there.
+/// Returns the points between the gaps, run by run. In a gap all comparisons were interrupted, so
+/// nobody knows the error there.
 fn runs(points: &[(f64, f64)]) -> impl Iterator<Item = &[(f64, f64)]> {
     let mut steps: Vec<_> = points.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     steps.sort_by(f64::total_cmp);

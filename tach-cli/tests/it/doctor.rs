@@ -155,7 +155,7 @@ fn this_host_is_judged_by_its_own_clock() {
     let found = run(&mut tach(&["doctor", "--json", "--for", "50ms"]));
     let json = found.json();
     let status = tach_core::status();
-    // The tests may be run with TACH_SOURCE, and the child is not.
+    // The tests may be run with TACH_SOURCE, but the child never is: then the two may differ.
     if std::env::var_os("TACH_SOURCE").is_none() {
         assert_eq!(json["source"], status.source.as_str());
         assert_eq!(json["reason"], status.reason.as_str());
@@ -197,7 +197,7 @@ fn a_time_that_is_none_is_named() {
     assert!(found.stderr.contains("3 parsecs") && found.stderr.contains("--for"));
 }
 
-/// A monitor gets nothing from a good host.
+/// With `--check`, a good host prints nothing.
 #[test]
 fn a_check_prints_problems_alone() {
     let good = run(&mut tach(&["doctor", "--check", "--for", "1ms"]));

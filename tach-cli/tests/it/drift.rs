@@ -146,7 +146,7 @@ fn a_plot_replaces_no_file_that_somebody_laid_there() {
         assert_eq!(written.status, Some(0), "{}", written.stderr);
     }
     assert_eq!(fs::read_to_string(own).unwrap().matches("</svg>").count(), 1);
-    // A colleague's link leads no other user to that user's file either.
+    // A colleague's link does not lead another user to that user's own file either.
     set_mode(folder.path(), 0o755);
     set_mode(&shared, 0o775);
     std::os::unix::fs::chown(&shared, None, Some(STRANGER)).unwrap();

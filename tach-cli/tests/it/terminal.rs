@@ -22,7 +22,7 @@ fn status_on_a_terminal(command: Command) -> (Option<i32>, String) {
     status_on_a_terminal_of(0, command)
 }
 
-/// Runs the command on a terminal with this number of columns; 0 if it does not know its size.
+/// Runs the command on a terminal with this number of columns; 0 if the terminal's size is unknown.
 fn status_on_a_terminal_of(columns: u16, mut command: Command) -> (Option<i32>, String) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -97,7 +97,7 @@ fn texts_fit_the_terminal() {
         &["doctor", "--for", "1ms"],
         &["drift", "--for", "1ms", "--load", "1"],
     ];
-    // Tables are as wide as they are.
+    // Tables are not wrapped, so 40 columns are for the other commands only.
     let narrow = commands[..3].iter().map(|arguments| (40, arguments));
     for (columns, arguments) in narrow.chain(commands.iter().map(|arguments| (80, arguments))) {
         let mut command = tach(arguments);

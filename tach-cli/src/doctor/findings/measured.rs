@@ -61,7 +61,7 @@ fn speed(evidence: &Evidence, all: &mut Vec<Finding>) {
     }
 }
 
-/// What is known to no microsecond is neither good nor bad.
+/// Notes the measurements whose bound exceeds a microsecond: they are neither good nor bad.
 fn not_measured(evidence: &Evidence, all: &mut Vec<Finding>) {
     let names = evidence.not_measured();
     if names.is_empty() {

@@ -74,7 +74,7 @@ pub(super) fn is_emulated(evidence: &Evidence) -> bool {
     is_x86 && evidence.counter.name != Some("tsc")
 }
 
-/// The kernel keeps its time without the counter.
+/// Returns the finding for a kernel that keeps its time without the counter.
 fn avoided(evidence: &Evidence) -> Finding {
     let host = &evidence.host;
     let Some(current) = host.clocksource.as_deref() else {
