@@ -20,7 +20,7 @@ pub struct Access {
     pub(crate) is_exact: bool,
     /// The ids of the user and of the group, if they are not the process's.
     pub(crate) owner: Option<(u32, u32)>,
-    /// The access control list, as the kernel has it.
+    /// The access control list, in the kernel's format.
     pub(crate) list: Option<Vec<u8>>,
     pub(crate) label: Option<Vec<u8>>,
 }

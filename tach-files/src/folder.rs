@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::entry::{self, Entry, Kind};
 use crate::os::{Handle, Lock, Writers, has_more_rights, lock};
 
-/// The mode of a new folder: the owner and the group; others search nothing.
+/// The mode of a new folder: the owner writes, the group reads, and others have no access.
 pub(crate) const FOLDER: u32 = 0o750;
 /// The most attempts to open a file that others create and delete meanwhile.
 const TRIES: usize = 8;
@@ -47,7 +47,7 @@ pub struct Folder {
     handle: Arc<Handle>,
     path: PathBuf,
     owner: u32,
-    /// The users besides root and the process's who may write the folder.
+    /// The users other than root and the process's own who may write the folder.
     others: Option<Writers>,
 }
 
@@ -259,8 +259,8 @@ impl Folder {
         Ok(file)
     }
 
-    /// Refuses an open file that another user may have laid in the folder: to read what is
-    /// appended, or to have another file written.
+    /// Refuses an open file that another user may have placed in the folder in order to read what
+    /// is appended, or to make this process write another file.
     fn refuse_if_laid(&self, name: &OsStr, entry: &Entry, appends: bool) -> io::Result<()> {
         let Some(others) = self.others else { return Ok(()) };
         // Colleagues who share a folder append to one file, whoever created it. Where everybody may

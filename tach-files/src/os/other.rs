@@ -1,4 +1,4 @@
-//! The path of a folder, where links are rare.
+//! Folders by their paths, for systems where links are rare.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

@@ -81,7 +81,8 @@ impl Handle {
         fstat(&self.0).is_ok_and(|folder| folder.st_nlink == 0)
     }
 
-    /// Returns the folder's owner, and the users besides root and the process's who may write it.
+    /// Returns the folder's owner, and the users other than root and the process's own who may
+    /// write it.
     pub(crate) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
         let folder = fstat(&self.0)?;
         let (user, group) = (folder.st_uid, folder.st_gid);
@@ -100,8 +101,8 @@ impl Handle {
         Ok((user, others))
     }
 
-    /// Opens a device or a FIFO. A FIFO is opened for reading too, since it would wait for a
-    /// reader.
+    /// Opens a device or a FIFO. A FIFO is opened for reading too: an open for writing alone needs
+    /// a reader.
     pub(crate) fn open_special(&self, name: &OsStr) -> io::Result<File> {
         let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_fifo = FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
@@ -234,8 +235,8 @@ impl Access {
     /// list's mask: the most that its entries grant, and not what the owning group may do.
     fn unlisted(&self) -> u32 {
         // The list is a version and entries: a kind, rights, an id. If the list can't be copied,
-        // the users and groups that it names count as the group or as others. These then get only
-        // what all of them had.
+        // the users and groups that it names count as the group or as others. So the group and
+        // others get only the rights that all of them had.
         let list = self.list.as_deref().and_then(|list| list.get(4..)).unwrap_or_default();
         let rights = |kinds: [u8; 2]| {
             let entries = list.chunks_exact(8).filter(|entry| kinds.contains(&entry[0]));
@@ -262,8 +263,8 @@ fn give(file: &File, (user, group): (u32, u32)) -> bool {
         || fchown(file, None, Some(group)).is_ok()
 }
 
-/// Sets the label of a new file, and its access control list unless that needs a group that the
-/// file has not got. Returns whether the file has the list.
+/// Sets the label of a new file, and its access control list unless the file lacks the group that
+/// the list needs. Returns whether the file has the list.
 fn list(file: &File, access: &Access, is_given: bool) -> bool {
     let set = |name, value: &Vec<u8>| file.set_xattr(name, value).is_ok();
     let _else_the_system_s = access.label.as_ref().is_some_and(|label| set(LABEL, label));
