@@ -9,10 +9,10 @@ use opentelemetry::trace::{SpanContext, TraceContextExt};
 use crate::line::ERROR_NS;
 use crate::listed::{Key, key};
 
-/// The spans whose start is ahead of the clock by the clocks' error, with the elapsed times of
-/// their starts. Their children do not start before them.
+/// The spans whose given start is ahead of the clock, by at most the error between the clocks, with
+/// the elapsed times of their starts: their children must not start before them.
 ///
-/// Elapsed times never go back, so the wall clock may be set.
+/// Elapsed times never go back, so a step of the wall clock changes nothing here.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     /// The latest start. No span is ahead of a later time.
@@ -29,8 +29,9 @@ impl Ahead {
         self.starts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a span that starts at `start_ns`, as of `now_ns`, unless a caller has chosen the
-    /// future, or the span has no ids by which its children could find it.
+    /// Notes a span that starts at `start_ns`, if that is ahead of `now_ns` by at most the clocks'
+    /// error. (A caller chose any later start.) A span without ids is not noted: its children could
+    /// not find it.
     #[cold]
     pub(crate) fn note(&self, span: &SpanContext, start_ns: u64, now_ns: u64) {
         if start_ns <= now_ns || start_ns - now_ns > ERROR_NS || !span.is_valid() {
@@ -105,7 +106,8 @@ mod tests {
         assert_eq!(ahead.lock().len(), 2, "a span that is ahead no longer makes room");
         assert_eq!(after(6, now + 9), now + 10);
     }
-    /// A tracer that does nothing starts spans without ids, and a root has such a parent.
+    /// A tracer that does nothing starts spans without ids, and the parent of a root has no ids
+    /// either.
     #[test]
     fn a_span_without_ids_is_no_root_s_parent() {
         let ahead = Ahead::new();

@@ -21,9 +21,9 @@ pub(crate) fn is_just_before(time: SystemTime, other: SystemTime) -> bool {
 }
 
 impl Present {
-    /// Returns the time on the line at which `given` was read from the wall clock, or `None` if
-    /// `given` is kept: no step is between them, or the caller chose it. The span is open since
-    /// `start_ns`.
+    /// Returns the time on the line at which `given` was read from the wall clock. Returns `None`
+    /// if `given` is kept: no step separates the line from the wall clock, or the caller chose
+    /// `given`. The span has been open since `start_ns`.
     pub(crate) fn moved(self, given: SystemTime, start_ns: u64) -> Option<u64> {
         if !self.is_off() {
             return None;

@@ -5,8 +5,9 @@
 /// steps of clocks that are set.
 pub(crate) const STEP_NS: u64 = 1_000_000;
 
-/// The greatest error of the two clocks: of the wall clock, which callers read, and tach's, which
-/// follows it when it is slewed. A line that is further from the wall clock is from before a step.
+/// The greatest difference, without a step, between the wall clock, which callers read, and tach's
+/// clock, which follows it when it is slewed. A line that is further from the wall clock is from
+/// before a step.
 pub(crate) const ERROR_NS: u64 = 50_000;
 
 /// The Unix time in nanoseconds at which the count of elapsed time began, by this line.
@@ -28,8 +29,7 @@ impl Line {
         self.distance_ns(moment) >= STEP_NS
     }
 
-    /// Returns whether the wall clock has left the line, if only by a step for which no line
-    /// begins.
+    /// Returns whether the wall clock has left the line, even by a step too small for a new line.
     #[inline]
     pub(crate) fn is_off(self, moment: Moment) -> bool {
         self.distance_ns(moment) > ERROR_NS

@@ -31,13 +31,12 @@ static SYSTEM: CachePadded<State> = CachePadded::new(State::new(None));
 pub(crate) struct Lines(&'static State);
 
 impl Lines {
-    /// Returns the lines of the system's clock.
     pub(crate) fn of_system() -> Self {
         Self(&SYSTEM)
     }
 
-    /// Creates lines for `clock`, apart from the system's. They are as static as the clock: an
-    /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
+    /// Creates lines for `clock`, apart from the system's, and leaks them: an `Arc` in a span would
+    /// make the compiler copy the span's 300 bytes once more (25 ns).
     pub(crate) fn new(clock: &'static (impl Clock + ?Sized)) -> Self {
         Self(Box::leak(Box::new(CachePadded::new(State::new(Some(clock.now()))))))
     }
@@ -69,13 +68,13 @@ pub(crate) struct State {
     now: AtomicU64,
     /// The elapsed time at which that line began.
     began_ns: AtomicU64,
-    /// The line before the series of steps, on which spans are that are not listed.
+    /// The line before the series of steps, which is the line of spans that are not listed.
     before: AtomicU64,
     /// The elapsed time until which children follow parents that are not listed.
     before_until_ns: AtomicU64,
     /// The elapsed time until which children follow their parents.
     until_ns: AtomicU64,
-    /// Held while the five are changed.
+    /// Held while any of the five atomics above is changed.
     changing: Mutex<()>,
     /// The spans that start ahead of the clock.
     pub(crate) ahead: Ahead,
@@ -152,8 +151,8 @@ impl State {
         (of_parent.unwrap_or(line), true)
     }
 
-    /// Returns whether the span of `entry` started at most ten seconds before the last step. A span
-    /// that is older is no request that the step has divided.
+    /// Returns whether the span of `entry` started at most ten seconds before the last step. An
+    /// older span does not count as a request that the step divided.
     fn is_followed(&self, entry: &Entry) -> bool {
         // ORDERING: Relaxed, since the Acquire load in `current` comes before.
         entry.elapsed_ns.saturating_add(2 * FOLLOWED_NS) >= self.until_ns.load(Ordering::Relaxed)
@@ -215,7 +214,7 @@ impl State {
 }
 
 /// Returns the elapsed time of the step that `moment` finds, if tach-core last saw one at
-/// `seen_ns`. One that was seen before the line began is no part of the distance.
+/// `seen_ns`. A step that was seen before the line began is not part of the distance.
 fn stepped_at(line: Line, began_ns: u64, moment: Moment, seen_ns: Option<u64>) -> u64 {
     let is_sure = line.distance_ns(moment) >= SURE_STEP_NS;
     let seen_ns = seen_ns.filter(|seen_ns| is_sure && *seen_ns >= began_ns);

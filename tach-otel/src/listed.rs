@@ -10,7 +10,7 @@ use crate::line::Line;
 /// The ids of a span's trace and of the span.
 pub(crate) type Key = (u128, u64);
 
-/// The least number of spans before those that have ended are removed.
+/// Ended spans are removed only once at least this many spans are listed.
 const LEAST: usize = 8192;
 
 /// A span that started near a step.

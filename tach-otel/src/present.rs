@@ -71,14 +71,14 @@ impl Present {
         Self { now_ns, stepped_ns: line.ns_at(lines.stepped_ns()), ..present }
     }
 
-    /// Returns whether the wall clock has left the line, if only by a step for which no line
-    /// begins.
+    /// Returns whether the wall clock has left the line, even by a step too small for a new line.
     #[inline]
     pub(crate) fn is_off(self) -> bool {
         self.distance_ns() > ERROR_NS
     }
 
-    /// A thread that is held up between the reads finds the wall clock between them.
+    /// Returns the wall clock's distance from the line. The thread may be held up between the two
+    /// reads of the line, so a wall time between them has no distance.
     #[inline]
     fn distance_ns(self) -> u64 {
         let nearest_ns = self.wall_ns.clamp(self.before_ns, self.now_ns.max(self.before_ns));

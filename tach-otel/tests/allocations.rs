@@ -51,7 +51,7 @@ fn count(work: impl Fn()) -> u64 {
     count_total
 }
 
-/// Returns the allocations on each road that services take.
+/// Returns the allocations for each way in which services make spans.
 fn spans<T>(provider: &impl TracerProvider<Tracer = T>) -> [u64; 4]
 where
     T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
@@ -120,7 +120,7 @@ fn a_span_near_a_step_is_listed_in_ninety_bytes() {
     let bytes = listed(8192);
     assert!((8192 * 50..8192 * 95).contains(&bytes), "{bytes} of 8192");
     assert!(listed(1) < -bytes / 2, "those that have ended make room");
-    // The limit is twice the number of those that are open.
+    // The limit is twice the number of open spans.
     let more = listed(100_000);
     assert!(more <= bytes, "{more} of 100,000");
 }

@@ -11,9 +11,9 @@ use tach_otel::Clocked;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the share of children whose parent is not found, in a thousandth, if this many parents
-/// are active. Between their start and their children's the clock is stepped; `is_near` is whether
-/// it was stepped before as well.
+/// Returns the share of children whose parent is not found, in thousandths, if this many parents
+/// are active. The clock is stepped between the starts of the parents and of their children;
+/// `is_near` is whether it was also stepped before the parents start.
 fn forgotten(parents: u64, is_near: bool) -> u64 {
     let exporter = InMemorySpanExporter::default();
     let sdk = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
@@ -49,7 +49,7 @@ fn forgotten(parents: u64, is_near: bool) -> u64 {
 }
 
 /// Spans from before a step are not listed, and those that start in the ten seconds after it are.
-/// Each is found.
+/// The children of both find them.
 #[test]
 fn no_open_span_is_forgotten() {
     assert_eq!(forgotten(100_000, false), 0);

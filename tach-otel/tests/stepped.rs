@@ -73,8 +73,8 @@ fn step_ns(ns: i64) {
     STEPPED_NS.fetch_add(ns, Ordering::Relaxed);
 }
 
-/// Returns whether tach has yet to notice a step. `UnixTime::now` reads the OS clock itself where
-/// that is the source, and so tells nothing of the times of instants, which spans have.
+/// Returns whether tach has yet to notice a step. Reads an instant, as spans do: `UnixTime::now`
+/// reads the OS clock itself if that is the source, and says nothing about the times of instants.
 fn is_apart() -> bool {
     let (tach, wall) = (Instant::now().unix_time(), UnixTime::from_system_time(SystemTime::now()));
     tach.as_nanos().abs_diff(wall.as_nanos()) > 500_000
@@ -91,13 +91,14 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here. On a host
-/// that slows its CPUs down, tach would conclude that the kernel has left the counter, and leave it
-/// too. `TACH_SOURCE=os` runs the same tests with the OS clock as the source.
+/// that slows its CPUs down, tach would conclude that the kernel no longer uses the counter, and
+/// would stop using it too. `TACH_SOURCE=os` runs the same tests with the OS clock as the source.
 fn keep_counter() {
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_trusted = fs::read_to_string(CLOCKSOURCE).is_ok_and(|source| source.trim() == "tsc");
     if is_trusted && env::var_os("TACH_SOURCE").is_none() {
-        // The second test of the process is too late, and has the same.
+        // Only the first test of the process can install a configuration, and the others use it
+        // too.
         let _installed = Config::new().force_source(Source::Counter).install();
     }
 }
@@ -124,7 +125,7 @@ where
     exporter.get_finished_spans().unwrap()
 }
 
-/// Returns whether the end or an event is before the start, or after it by half a step or more.
+/// Returns whether the end or an event is before the start, or after it by more than half a step.
 fn is_bent(span: &SpanData) -> bool {
     [span.events[0].timestamp, span.end_time]
         .into_iter()
@@ -269,9 +270,9 @@ impl SpanProcessor for Bent {
     }
 }
 
-/// Steps the wall clock, every other time by hours and else by milliseconds to seconds, until
-/// `stop` is set, and counts the steps. Before each next one, tach has noticed it, and spans have
-/// started since.
+/// Steps the wall clock, in turn by hours and by milliseconds to seconds, until `stop` is set, and
+/// counts the steps. Before each next step, waits until tach has noticed the last one and spans
+/// have started since.
 fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
     let (mut random, mut stepped) = (0x9E37_79B9_7F4A_7C15_u64, 0);
     // ORDERING: Relaxed, because it may stop at any time.
@@ -299,7 +300,7 @@ fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
     step_ns(-stepped);
 }
 
-/// Runs a root and a child with an event by each road that services take.
+/// Runs a root and a child with an event in one of the ways in which services make spans.
 fn take_road<T>(road: u32, tracer: &T, boxed: &BoxedTracer)
 where
     T: Tracer<Span: Send + Sync + 'static>,
@@ -373,8 +374,8 @@ fn no_clocked_span_is_bent_on_any_road() {
     // The positive control.
     let plain = bent_on_roads(0, provider);
     writeln!(io::stderr(), "bent, of spans: clocked {clocked:?}, plain {plain:?}").unwrap();
-    // tracing-opentelemetry reads its starts long before it gives them. One that was read before a
-    // step that tach has noticed since looks like one that was chosen.
+    // tracing-opentelemetry reads its starts long before it gives them. A start that was read
+    // before a step that tach has noticed since looks like a start that the caller chose.
     let ([roads @ .., layer], [.., plain_layer]) = (clocked, plain);
     assert!(roads.iter().all(|(bent, _)| *bent == 0));
     assert!(layer.0 * plain_layer.1 < plain_layer.0 * layer.1);
@@ -407,7 +408,8 @@ fn a_step_between_a_read_and_the_call_shortens_no_span() {
     }
 }
 
-/// No line begins for such a step, but who ends a span by its context gives the wall clock's time.
+/// No line begins for a step this small, but ending a span by its context gives it the wall clock's
+/// time.
 #[test]
 fn a_step_of_less_than_a_millisecond_bends_no_span_that_is_ended_by_its_context() {
     const MOST: Duration = Duration::from_micros(70);

@@ -11,7 +11,7 @@ use crate::line::Line;
 use crate::listed::Entry;
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
-    /// Adds the distance of the span's line from the current one.
+    /// Sets the attribute with the distance of the span's line from the current one.
     #[cold]
     pub(super) fn tell_step(&mut self, current: Line) {
         let step_ns = current.0.wrapping_sub(self.line.0);

@@ -30,8 +30,8 @@ pub(crate) struct Start {
 impl Start {
     /// Reads the clock for a span below `parent`.
     ///
-    /// It may be read early, because the start is published afterwards, unless the parent is a span
-    /// of this process that is exported: the start must not be before the parent's.
+    /// The read may be early, because the start is published afterwards. Below an exported span of
+    /// this process it is not: the start must not be before the parent's.
     #[inline]
     pub(crate) fn now<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context) -> Self {
         let span = parent.span();
@@ -90,8 +90,8 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
 
     /// Creates a span that starts ahead of the clock, and notes it for its children.
     ///
-    /// Apart from [`build`](Self::build): a span of 300 bytes that anything borrows before it is
-    /// returned is copied once more.
+    /// Apart from [`build`](Self::build): if anything borrows a span before it is returned, its 300
+    /// bytes are copied once more.
     #[cold]
     fn ahead<T: Tracer<Span = S>>(
         tracer: &Clocked<T, C>,

@@ -43,8 +43,9 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         self.moved_apart(given, instant)
     }
 
-    /// Returns the same for a time that is not the line's present. The wall clock is ahead or
-    /// behind by tach's error until tach's next look at the OS's clocks, and by more after a step.
+    /// Like [`moved`](Self::moved), for a time that is not the line's present. The wall clock is
+    /// ahead or behind by tach's error until tach's next look at the OS's clocks, and by more after
+    /// a step.
     #[inline(never)]
     fn moved_apart(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
         let moment = self.lines.moment(&self.clock, instant);
@@ -81,8 +82,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 
     /// Returns the event time if `given` was read from the wall clock since a recent event time
-    /// began, unless the wall clock has left the span's line. The caller chose any other time.
-    /// `given` is kept, and `instant` is the present.
+    /// began, unless the wall clock has left the span's line. (The caller chose any other time.)
+    /// `given` is a time that [`moved`](Self::moved) keeps, and `instant` is the present.
     pub(super) fn event_time_of(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
         let event = event_time::current()?.unix_time();
         let (event_ns, given_ns) = (event.as_nanos(), unix_ns(given));

@@ -61,8 +61,8 @@ fn given_times_before_a_given_start_are_kept() {
     }
 }
 
-/// The two clocks may differ by so much, and more if two steps follow each other at once. No steps
-/// explain a longer distance: the caller chose the end.
+/// The clocks' error and steps that follow each other at once explain distances of up to 60 s.
+/// Nothing explains a longer distance: the caller chose the end.
 #[test]
 fn an_end_is_not_before_a_start_that_tach_read_unless_it_is_far_before() {
     let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::now())));
@@ -133,7 +133,7 @@ fn times_that_are_not_given_are_tach_s_and_not_before_a_start_that_is() {
     assert_eq!((ahead_of_now.start_time, ahead_of_now.end_time), (ahead, ahead));
 }
 
-/// What a driver does that learns of three phases when they are over.
+/// Acts like a driver that learns of three phases when they are over.
 #[test]
 fn phases_that_are_reported_afterwards_keep_their_lengths_and_seams() {
     let sdk = Sdk::new();
@@ -158,7 +158,7 @@ fn phases_that_are_reported_afterwards_keep_their_lengths_and_seams() {
     assert_eq!(wrong, 0, "of 15,000");
 }
 
-/// The events were read before or while the span is open, at any age.
+/// The times of the events were read before the span starts or while it is open, at any age.
 #[test]
 fn ascending_events_stay_ascending() {
     let sdk = Sdk::new();
@@ -182,7 +182,8 @@ fn ascending_events_stay_ascending() {
     assert_eq!((given.len(), wrong), (38_000, 0));
 }
 
-/// A clock far from the wall clock shows that a time was moved. By it, 10 s are just now.
+/// A clock far from the wall clock shows that a time was moved. With such a clock, a time of up to
+/// 10 s ago counts as just now.
 #[test]
 fn only_times_of_just_now_are_moved() {
     const START: Duration = Duration::from_secs(1_700_000_000);
@@ -292,7 +293,7 @@ fn a_little_after(time: SystemTime) -> SystemTime {
     }
 }
 
-/// If the thread is held up for that long between the two clock reads, the child comes out too
+/// If the thread is held up for [`A_LITTLE`] between the two clock reads, the child comes out too
 /// young: fewer than one in 10,000, even on a host with more threads than cores.
 #[test]
 fn what_is_a_little_older_than_the_parent_stays_so() {

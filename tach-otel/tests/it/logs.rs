@@ -264,7 +264,7 @@ mod processor {
         assert_eq!(logs.records()[0].timestamp(), Some(UNIX_EPOCH));
         assert_eq!(logs.records()[0].observed_timestamp(), Some(observed));
 
-        // A clocked logger has set both, by another clock.
+        // A clocked logger has set both timestamps, by another clock.
         let before = tach_now();
         emit(&Clocked::new(logs.provider.clone()));
         assert!(logs.records()[1].timestamp() >= Some(before));

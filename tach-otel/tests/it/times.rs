@@ -5,7 +5,6 @@ use std::time::SystemTime;
 
 use tach_core::MonotonicInstant;
 
-/// Returns tach's current time.
 pub(crate) fn tach_now() -> SystemTime {
     MonotonicInstant::now().unix_time().into()
 }

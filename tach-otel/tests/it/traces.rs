@@ -158,7 +158,7 @@ fn requests_of_one_trace_keep_their_own_lines() {
     assert!(sdk.span("third").start_time < sdk.span("second").start_time);
 }
 
-/// Both have a line before the table has either.
+/// Both requests have a line before either of them is listed.
 #[test]
 fn requests_that_start_at_once_keep_their_own_lines() {
     let sdk = Sdk::new();
@@ -314,7 +314,7 @@ fn spans_below_an_old_root_follow_the_wall_clock() {
     }
 }
 
-/// A worker that started near a step is no request of an hour later.
+/// A span that started near a step is not a request that is current an hour later.
 #[test]
 fn children_of_a_long_span_follow_the_wall_clock_after_every_step() {
     let sdk = Sdk::new();
@@ -337,7 +337,8 @@ fn children_of_a_long_span_follow_the_wall_clock_after_every_step() {
     assert_eq!(since("worker"), Duration::ZERO);
 }
 
-/// The ten seconds of an old root end. A request that the last step divided has its own.
+/// For an old root the ten seconds after a step end. A request that the last step divided has ten
+/// seconds of its own.
 #[test]
 fn steps_in_a_series_hold_no_children_back() {
     let sdk = Sdk::new();
