@@ -126,13 +126,13 @@ pub(crate) mod sealed {
         }
     }
 
-    /// The number of digits of a second in that text.
+    /// A format whose number of digits of a second can be chosen.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` has no choice of digits",
         note = "`Utc`, `FixedOffset` and `Local` have one"
     )]
     pub trait Digits: Format {
-        /// Returns that number, for a change.
+        /// Returns the number of digits, for a change.
         fn digits(&mut self) -> &mut usize;
     }
 }

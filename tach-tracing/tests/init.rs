@@ -41,7 +41,8 @@ fn lines(child: &str, directives: Option<impl AsRef<OsStr>>) -> (Vec<String>, Ve
     assert!(output.status.success(), "{output:?}");
     let complaints = String::from_utf8(output.stderr).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    // What follows a time. libtest prints other lines, and the beginning of the first one.
+    // Keep only the text after a time: libtest prints other lines, and the beginning of the first
+    // one.
     let after_time = |line: &str| {
         let (time, rest) = line.split_once('Z')?;
         time.ends_with(|c: char| c.is_ascii_digit()).then(|| rest.to_owned())
@@ -85,7 +86,7 @@ fn lines_are_those_of_targets() {
     let counts = DIRECTIVES.map(|directives| lines("ours", directives).0.len());
     // In tracing-subscriber too, an empty text leaves errors, and one that can't be parsed nothing.
     assert_eq!(counts, [3, 1, 0, 3, 3, 2, 3, 0]);
-    // It ignores what is not Unicode, and says so.
+    // tracing-subscriber ignores a text that is not Unicode, and says so.
     #[cfg(unix)]
     {
         let (lines, complaints) = lines("ours", Some(not_unicode()));

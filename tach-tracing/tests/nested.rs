@@ -67,7 +67,7 @@ fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
     tracing_subscriber::registry().with(EventTime::new(layers).with_clock(&CLOCK)).init();
 
     tracing::info!("outer {Slow}");
-    // Each layer writes the field, and so logs a nested event, which both print.
+    // Each layer writes the field, and so logs a nested event, which both layers print.
     let nested = ["1970-01-01T00:00:01Z  INFO nested\n", "1970-01-01T00:00:03Z  INFO nested\n"];
     let outer = "1970-01-01T00:00:00Z  INFO outer slow\n";
     assert_eq!(one.text(), [nested[0], outer, nested[1]].concat());

@@ -30,7 +30,7 @@ fn it_prints_the_pinned_event_time() {
     }
 }
 
-/// The JSON format would lose the event.
+/// If a timer failed, the JSON format would lose the event.
 #[test]
 fn it_never_fails() {
     struct Full;

@@ -112,7 +112,7 @@ fn entering_again_counts_once() {
     assert_durations(reader.only(), 1111, 111);
 }
 
-/// `FmtSpan::CLOSE` counts such a span as idle.
+/// `FmtSpan::CLOSE` counts a span that is closed while entered as idle.
 #[test]
 fn a_span_that_is_closed_while_entered_was_busy() {
     let clock = Arc::new(ManualClock::default());
@@ -187,7 +187,7 @@ fn layers_before_it_read_the_same() {
     assert_durations(read[0].1, 10, 10);
 }
 
-/// It may belong to an event during which the span closes.
+/// The event time may belong to an event during which the span closes.
 #[test]
 fn a_pinned_event_time_changes_nothing() {
     let clock = Arc::new(ManualClock::default());
@@ -285,7 +285,7 @@ impl Clock for Scripted {
     }
 }
 
-/// As from the counters of two CPUs that are not synchronized.
+/// The counters of two CPUs that are not synchronized give such reads.
 #[test]
 fn reads_in_the_wrong_order_count_as_no_time() {
     assert_durations(Scripted::durations(&[100, 90, 80, 70]), 0, 0);

@@ -14,7 +14,7 @@ use crate::thread_cell::during;
 pub(super) enum Callback {
     /// The address of the event, since all layers get the same reference.
     Event(usize),
-    /// The number of the span, as in the others.
+    /// The number of the span, like the numbers in the variants below.
     NewSpan(u64),
     Enter(u64),
     Exit(u64),

@@ -31,7 +31,7 @@ pub struct SpanTimes {
     /// read that is earlier than the one before counts as equal.
     counted: Instant,
     busy: Duration,
-    /// The enters without an exit, of all threads.
+    /// The number of enters without an exit, over all threads.
     entered: usize,
 }
 

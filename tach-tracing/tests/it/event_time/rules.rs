@@ -110,7 +110,7 @@ impl<S: Subscriber> Layer<S> for Keeper {
     }
 }
 
-/// Also the time that the layer itself gave to an earlier event.
+/// Covers also the time that the layer itself gave to an earlier event.
 #[test]
 fn a_kept_time_can_be_pinned_again() {
     let (pair, clock, keeper) = (Pair::default(), clock_at(100), Keeper::default());
