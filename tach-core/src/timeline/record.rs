@@ -114,8 +114,7 @@ impl Record {
         self.followed(end, sample, policy, estimate, Finding::Expected)
     }
 
-    /// Returns the record that follows this one while the OS clock can't be read: the estimate
-    /// stays, and `sample` is what it expects.
+    /// Returns the successor while the OS clock can't be read: `sample` is what it should show.
     pub(super) fn unread(&self, end: &End, sample: &Sample, policy: Policy) -> Self {
         let next = self.followed(end, sample, policy, self.estimate, Finding::Expected);
         Self { counts: Counts { syncs: self.counts.syncs, ..next.counts }, ..next }
