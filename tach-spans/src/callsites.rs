@@ -188,7 +188,8 @@ impl Numbered for Callsite {
 /// The memory for records that is kept.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// Makes records whole. Keeps the parts of each callsite, and the memory for the record.
+/// Adds to a record with a callsite's number the texts that the call left out. Keeps the parts of
+/// each callsite, and the memory for the record.
 pub struct Whole {
     wanted: Wanted,
     /// The parts of the callsites, by number.
@@ -206,7 +207,8 @@ struct Parts {
     name: u64,
     /// The bits of the level.
     level: u64,
-    /// The bytes of the target, if it has no number, and the same before those of the name.
+    /// The bytes of the target, if it has no number. `texts` contains these, and then those of the
+    /// name.
     target_bytes: Box<[u8]>,
     texts: Box<[u8]>,
     place: Box<[u8]>,
@@ -278,7 +280,7 @@ impl Whole {
     }
 }
 
-/// Returns the parts of a callsite.
+/// Returns the parts of a callsite. Makes them anew if a text may have a number by now.
 #[inline]
 fn parts(known: &mut Vec<Option<Box<Parts>>>, number: u32) -> Option<&Parts> {
     let at = usize::try_from(number).ok()?;
@@ -330,7 +332,6 @@ impl Parts {
     }
 }
 
-/// Returns the words of a head.
 #[inline]
 fn head(record: &[u8]) -> Option<[u64; 3]> {
     let head: &[u8; HEAD] = record.first_chunk()?;
@@ -499,7 +500,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A queue of several threads has no thread, so the record has one.
+    /// A queue that several threads share names no thread, so each record in it contains its own.
     #[test]
     fn a_record_may_have_its_thread() {
         let mut scratch = Scratch::new();
@@ -509,7 +510,7 @@ pub(crate) mod tests {
         let made = Frame::read(whole.of(scratch.written(), &[])).unwrap();
         assert_eq!(made.site.thread_name, std::thread::current().name());
         assert_eq!((made.target, made.site.line), ("app::db", metadata().line()));
-        // The control: without it, the thread is not known.
+        // The control: without `add_thread`, the thread is not known.
         Writer::begin_event_at(&mut scratch, TIME, Level::WARN, code(metadata())).end();
         let made = Frame::read(whole.of(scratch.written(), &[])).unwrap();
         assert_eq!(made.site.thread_name, None);
@@ -544,7 +545,7 @@ pub(crate) mod tests {
         assert_eq!(parts(&mut known, code.number()).unwrap().target, 0, "the others are kept");
     }
 
-    /// It is read for its duration alone.
+    /// Such a start is read for the span's duration alone.
     #[test]
     fn the_start_of_a_span_that_is_not_sampled_gets_no_place_and_no_thread() {
         let mut scratch = Scratch::new();

@@ -65,9 +65,9 @@ struct Metric {
 /// attributes.
 #[derive(Clone)]
 struct Series {
-    /// Empty for all that other series have no room for.
+    /// Empty for the series that counts whatever fits in no other series.
     key: Key,
-    /// Since the last period ended, if anyone asks for periods.
+    /// The durations since the last period ended: all durations, if no sink asks for periods.
     recent: Histogram,
     before: Histogram,
 }
@@ -160,8 +160,7 @@ impl Table {
         series.map(|series| series.before.count + series.recent.count).sum()
     }
 
-    /// Ends a period: adds the durations of the period to the durations of earlier periods, and
-    /// clears the former.
+    /// Ends a period: moves its durations to the durations of earlier periods.
     pub fn end_period(&mut self, now: UnixTime) {
         self.metrics.each_series(|Series { recent, before, .. }| {
             before.add(recent);
@@ -192,8 +191,8 @@ impl Metrics {
 }
 
 impl Metric {
-    /// Adds a series if there is room for it and for the one of all others. Returns its place, or
-    /// the other's.
+    /// Adds a series, unless only the series of all others still has room. Returns the index of the
+    /// new series, or of the series of all others.
     #[cold]
     fn begin(&mut self, key: &Key, most: usize) -> usize {
         let new = self.series.len();
@@ -216,7 +215,7 @@ impl Series {
 
 #[inline]
 fn nanoseconds(took: Duration) -> u64 {
-    // A product of 128 bits would take longer.
+    // `as_nanos` would take longer, since it multiplies 128 bits.
     took.as_secs().saturating_mul(1_000_000_000).saturating_add(took.subsec_nanos().into())
 }
 
@@ -228,7 +227,7 @@ mod tests {
     use super::*;
     use crate::callsites::{self, Callsite};
 
-    /// What a reader finds at a call must stay for the period that follows.
+    /// A reader's copy contains durations that calls hold. They must stay for the next period.
     #[test]
     fn a_copy_takes_nothing_from_the_next_period() {
         callsites::set_up();

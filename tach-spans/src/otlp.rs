@@ -43,7 +43,7 @@ const MOST_BYTES: usize = 3 * 1024 * 1024;
 
 /// The key that marks a span which was open when the process ended.
 const UNFINISHED: &str = "tach.unfinished";
-/// The key that marks a span whose end, or an unknown number of whose parts, a full queue dropped.
+/// The key that marks a span if a full queue dropped its end or an unknown number of its parts.
 const INCOMPLETE: &str = "tach.incomplete";
 
 /// Returns whether a sink takes an event of a level and a target.
@@ -198,8 +198,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Returns whether the span is short enough with what was appended after `before`. If it is
-    /// not, removes that.
+    /// Returns whether the span is still short enough. If it is not, removes everything after
+    /// `before`.
     fn fits(&self, to: &mut Vec<u8>, before: usize) -> bool {
         let fits = to.len() - self.start <= MOST_BYTES;
         if !fits {

@@ -40,11 +40,11 @@ use tach_record::sync::Switch;
 
 /// The ids of a pipeline's open spans.
 pub struct Contexts {
-    /// The number of the pipeline, where the flags of a slot have it.
+    /// The number of the pipeline, shifted to its place in the flags of a slot.
     pipeline: u64,
-    /// Makes ids of the numbers of slots, and numbers of ids.
+    /// Converts the numbers of spans to ids and back.
     secret: u64,
-    /// Whether all spans have ids. Otherwise only spans have ids that pass a caller's context on.
+    /// Whether all spans have ids. Otherwise only spans that pass a caller's context on have ids.
     gives_ids: bool,
     /// Whether a span ever got ids although not all spans have any.
     passes_on: Switch,
@@ -252,9 +252,9 @@ impl Contexts {
             && self.has_lost_end.swap(false, Ordering::Acquire)
     }
 
-    /// Calls `each` with the records of the sampled spans that are open, as if they ended `now`. The
-    /// record of a span that is missing here was logged, or the span is in neither place: a thread
-    /// moves the span to another trace, or closes a span that was moved or is a tracer's.
+    /// Calls `each` with the records of the sampled spans that are open, as if they ended `now`. A
+    /// span that is missing here has logged its record, or is in neither place: a thread is moving
+    /// it to another trace, or is closing it, and the span was moved or belongs to a tracer.
     pub fn open_spans(&self, now: Time, mut each: impl FnMut(&[u8])) {
         let mut scratch = Scratch::new();
         for span in slots::all() {
@@ -341,8 +341,9 @@ thread_local! {
 
 /// A thread's generator of ids.
 struct Random {
-    /// The pipeline that it was seeded for. A forked process has a copy of the generator: its spans
-    /// are those of another pipeline, or are not sent and have no header.
+    /// The pipeline that the generator was seeded for. A forked process has a copy of the
+    /// generator, but repeats no ids: its spans belong to another pipeline, or are not sent and
+    /// have no header.
     pipeline: u64,
     generator: SmallRng,
 }
@@ -391,7 +392,7 @@ impl Random {
     }
 }
 
-/// 2^64 by the golden ratio, and the number by which a product with it is undone.
+/// 2^64 divided by the golden ratio, and the inverse of that number modulo 2^64.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 const UNDO: u64 = 0xF1DE_83E1_9937_733D;
 const _: () = assert!(FACTOR.wrapping_mul(UNDO) == 1, "each undoes the other");

@@ -13,11 +13,11 @@ use crate::callsites;
 use tach_record::frame::Code;
 use tach_record::sync::Lock;
 
-/// How many threads may add at once. A thread goes on with the next part if another one holds its
-/// part, so it shares a part with few others.
+/// How many threads may add at once. A thread that finds its part held goes on with the next one,
+/// so few threads share a part.
 const PARTS: usize = 8;
-/// How many times a call tries to get a part. A forked process may find parts that a thread held
-/// which exists only in the parent.
+/// How many times a call tries to get a part. In a forked process, a part may be held for ever, by
+/// a thread that exists only in the parent.
 const TRIES: usize = 1024;
 
 thread_local! {
@@ -33,7 +33,8 @@ struct Part {
     histograms: Vec<Option<Box<Histogram>>>,
     /// The callsites whose histograms are not empty.
     used: Vec<u32>,
-    /// Other times. A part without room counts a series with all others, even if the table has it.
+    /// Other times. A part that has no room for a series counts it with all others, even if the
+    /// table contains the series.
     times: Metrics,
 }
 
@@ -69,7 +70,7 @@ impl AtCalls {
         true
     }
 
-    /// Returns the next part that no thread holds, which is the thread's from now on.
+    /// Returns the next part that no thread holds. The thread uses this part from now on.
     #[cold]
     fn another_part(&self) -> Option<MutexGuard<'_, Part>> {
         let next = LAST.get() + 1;
@@ -80,9 +81,8 @@ impl AtCalls {
         })
     }
 
-    /// Adds all histograms to `metrics`. The spans have no values of the chosen attributes, which
-    /// are `attributes` many. If `are_taken`, the histograms are empty afterwards and keep their
-    /// memory.
+    /// Adds all histograms to `metrics`. The spans have no value of any of the chosen attributes,
+    /// whose number is `attributes`. If `are_taken`, empties the histograms and keeps their memory.
     pub(super) fn add_to(&self, metrics: &mut Metrics, attributes: usize, are_taken: bool) {
         let mut key = Key::default();
         for part in &self.0 {
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A handler that interrupts the thread must not wait for it.
+    /// A signal handler must not wait for the thread that it interrupted.
     #[test]
     fn a_part_that_is_held_is_left_out() {
         let (all, [code, _]) = (AtCalls::new(9), codes());

@@ -15,7 +15,8 @@ const BUCKETS: usize = 1 << MAX_SCALE;
 const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 const EXPONENT_BIAS: i32 = f64::MAX_EXP - 1;
 
-/// The mantissas of the lower bounds of an octave's buckets. The last one is no bound.
+/// The mantissas of the lower bounds of an octave's buckets. The last entry is no bound: it is
+/// greater than any mantissa.
 static BOUNDS: [u64; BUCKETS + 1] = bounds();
 
 /// The parts into which the mantissas are cut. Each contains one bound at most: bounds are 0.5 %
@@ -30,7 +31,8 @@ static BELOW: [u8; CELLS] = below();
 /// Returns the index of a duration's bucket at [`MAX_SCALE`]. At each lower scale a bucket consists
 /// of two neighbors of the scale above, so the index is half as large.
 ///
-/// It is looked up: a logarithm would take most of the time that a duration takes.
+/// Looks the index up, because a logarithm would take most of the time that recording a duration
+/// takes.
 #[expect(clippy::cast_precision_loss, reason = "beyond 104 days a double rounds a duration")]
 #[inline]
 pub(super) fn index(ns: NonZero<u64>) -> i32 {

@@ -37,7 +37,8 @@ impl Key {
         split(&self.0).and_then(|(name, _)| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
-    /// Returns whether the series is of all that other series have no room for: it has no parts.
+    /// Returns whether this is the key of the series that counts whatever fits in no other series.
+    /// That key has no parts.
     pub(crate) fn is_of_others(&self) -> bool {
         self.0.is_empty()
     }

@@ -24,7 +24,8 @@ use tach_record::ids::SpanContext;
 const KEPT: usize = 4 * 1024;
 /// The memory that is kept for the records of a later round.
 const KEPT_ENDED: usize = 64 * 1024;
-/// After this many rounds, every record is passed on that was in a queue when the count began.
+/// After this many rounds, every record that was in a queue when the count began has been passed
+/// on.
 const ROUNDS: u32 = 4;
 
 /// The parts of spans whose own records have not come, and the records of spans that have ended.
@@ -40,7 +41,8 @@ pub struct Spans {
     doubtful: Vec<u64>,
     /// Whether every span in `open` is doubtful, because records of spans were dropped.
     is_suspected: bool,
-    /// When records of spans were last dropped that no span counts, by two clocks.
+    /// The last time when records of spans were dropped without a span that counts the loss, by two
+    /// clocks.
     suspected: Option<(Instant, UnixTime)>,
     /// Copies of the spans that were open when the round began, by [`seen`](Self::seen). A span
     /// that is passed on is removed here, so that it is not reported as unfinished too.
@@ -308,7 +310,8 @@ impl Spans {
     }
 
     /// Begins to look for spans whose records were dropped, and marks every span that began before
-    /// as incomplete. Call if records were dropped that no span counts. `wall` is the current time.
+    /// as incomplete. Call if records were dropped and no span counts them. `wall` is the current
+    /// time.
     pub(super) fn suspect_loss(&mut self, wall: UnixTime) {
         self.suspected = Some((Instant::now(), wall));
         self.is_suspected = true;
@@ -367,7 +370,8 @@ impl Spans {
         self.buffers.give_back(records, KEPT);
     }
 
-    /// Returns the span of a part or an event, which wait for the record of the span.
+    /// Returns the span of a part or an event that waits for the span's record. Adds the span if it
+    /// is new.
     fn known(&mut self, context: SpanContext) -> &mut Open {
         let Self { open, doubtful, buffers, .. } = self;
         open.entry(context.span).or_insert_with(|| {

@@ -110,8 +110,8 @@ impl<'a> Span<'a> {
         match self.set_parent() {
             Some(Linked { context, origin: Origin::Own }) => context.span,
             Some(Linked { origin: Origin::Remote, .. }) => 0,
-            // If the new parent is in another trace than the span in which this span started, that
-            // span is no parent.
+            // If the new parent is in another trace, the span in which this span started is no
+            // longer the parent.
             Some(Linked { context, .. }) if self.began_in() != Some(context.trace) => 0,
             _ => at_start,
         }

@@ -10,7 +10,7 @@ use tach_record::queue::Queue;
 /// ended, the span's record may lack the thread.
 const MOST_ENDED: usize = 1024;
 
-/// The parts of records with the threads, by their numbers.
+/// By the number of each thread, the part of a record that names the thread.
 #[derive(Default)]
 pub struct Threads(HashMap<u32, Box<[u8]>>);
 

@@ -87,7 +87,7 @@ mod tests {
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
 
-    /// A pipeline that collects durations, whose clock the test sets. Each span is a trace.
+    /// A pipeline that collects durations, with a clock that the test sets. Each span is a trace.
     struct Machine {
         traces: Traces,
         contexts: Contexts,

@@ -31,7 +31,7 @@ pub struct Trees {
     below: HashMap<u64, Vec<u64>>,
     /// The ids in the order in which the spans have ended.
     order: VecDeque<u64>,
-    /// How many spans were taken since `below` and `order` were last freed of such.
+    /// How many spans were taken since taken spans were last removed from `below` and `order`.
     taken: usize,
     bytes: usize,
 }
@@ -103,7 +103,7 @@ impl Trees {
         self.take(vec![top])
     }
 
-    /// Takes spans and what is within them, and returns their lines.
+    /// Removes spans and all spans within them, and returns their lines.
     fn take(&mut self, tops: Vec<u64>) -> String {
         let mut text = String::new();
         let first = tops.iter().filter_map(|id| self.nodes.get(id)).min_by_key(|node| node.start);
@@ -128,7 +128,7 @@ impl Trees {
             }));
             push(&mut stack, lines, Some(&below));
         }
-        // Seldom, because this visits all spans that wait.
+        // Clean up seldom, because this visits all waiting spans.
         if self.taken > self.nodes.len() + 64 {
             self.taken = 0;
             self.order.retain(|id| self.nodes.contains_key(id));
@@ -138,7 +138,7 @@ impl Trees {
         text
     }
 
-    /// Takes a span as a line.
+    /// Removes a span and returns its line.
     fn line(&mut self, id: u64) -> Option<Line> {
         let node = self.nodes.remove(&id)?;
         self.bytes -= node.bytes();
@@ -182,7 +182,7 @@ fn push(stack: &mut Vec<Prefixed>, mut lines: Vec<Line>, prefix: Option<&str>) {
     }
 }
 
-/// Returns the time from one to another one, or zero.
+/// Returns the time from `earlier` to `later`, or zero if `later` comes first.
 fn since(earlier: UnixTime, later: UnixTime) -> Duration {
     later.checked_duration_since(earlier).unwrap_or_default()
 }
@@ -251,7 +251,7 @@ fn text_of(event: &Frame<'_>) -> String {
     text
 }
 
-/// Appends a field, a text with quotes.
+/// Appends a field. A text gets quotes.
 fn field(to: &mut String, key: &str, value: Value<'_>) {
     let key = Value::Str(key);
     let _written = match value {

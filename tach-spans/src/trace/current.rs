@@ -1,5 +1,5 @@
-//! The spans that the thread is in, and the remote parent for spans that it starts. To ask the
-//! registry would cost a look-up for each span.
+//! The spans that the thread is in, and the remote parent for spans that it starts. Asking the
+//! registry instead would cost a look-up for each span.
 
 #[cfg(feature = "opentelemetry")]
 pub mod around;
@@ -14,8 +14,8 @@ use super::w3c::TraceContext;
 use tach_record::ids::SpanContext;
 
 thread_local! {
-    /// Has no destructor, so an access needs no check: [`GUARD`] drops the spans. Without it, the
-    /// list has no memory.
+    /// Has no destructor, so an access needs no check: [`GUARD`] drops the spans. While there is no
+    /// guard, the list has no memory.
     static ENTERED: ManuallyDrop<RefCell<Vec<Entered>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static GUARD: Guard = const { Guard };
@@ -23,7 +23,7 @@ thread_local! {
     static CALLER: Cell<Caller> = const { Cell::new(Caller::Unknown) };
 }
 
-/// Who calls from another process, for spans that start now.
+/// Whether spans that start now have a caller in another process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Caller {
     /// Nobody has said yet: a span may get a parent after its start.
@@ -62,7 +62,7 @@ pub enum Innermost {
     Recorded(Open),
     /// The subscriber's span, which is open, and which the pipeline does not record.
     Unrecorded(Open),
-    /// Another span, so that the list must be searched.
+    /// The span of another subscriber, or a closed span, so that the list must be searched.
     Other,
 }
 
@@ -121,8 +121,8 @@ fn exit_any(span: Open) {
     drop(left);
 }
 
-/// Returns whether the thread is in no span, also none of `opentelemetry`. A list that is being
-/// changed has one.
+/// Returns whether the thread is in no span, not even one of `opentelemetry`. Returns `false` while
+/// the list is being changed.
 #[inline]
 pub fn is_outside() -> bool {
     let is_empty = ENTERED.try_with(|it| it.try_borrow().is_ok_and(|entered| entered.is_empty()));

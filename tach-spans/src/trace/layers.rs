@@ -118,7 +118,8 @@ impl Table {
         self.entry(key).or_else(|| self.allocate(key))
     }
 
-    /// Allocates before the lock of the page is taken, as for a table.
+    /// Allocates before the lock of the page is taken: the allocator may open a span, and a child
+    /// that is forked while the lock is held would wait for ever.
     #[cold]
     fn allocate(&self, key: u64) -> Option<&Entry> {
         let entries: Page = (0..PAGE).map(|_| Entry::default()).collect();
@@ -146,7 +147,7 @@ pub struct Keys {
     pub owner: u32,
     /// Whether the ids of the subscriber's spans are the numbers of their slots.
     pub are_numbers: bool,
-    /// A layer's spans have the registry's numbers with this mask as keys. It is random, so the
+    /// The key of a layer's span is the registry's number XOR this mask. The mask is random, so the
     /// keys of two open spans are equal as seldom as their ids.
     mask: u64,
     /// The address of the registry of the layer's subscriber, which lives longer than the layer.
@@ -155,7 +156,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Returns those of a subscriber of its own.
+    /// Returns the keys of a subscriber of the pipeline's own.
     pub fn of_subscriber() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         // ORDERING: Relaxed: each number is returned once, and publishes nothing.
@@ -163,7 +164,7 @@ impl Keys {
         Self { owner, are_numbers: true, ..Self::default() }
     }
 
-    /// Returns those of a new layer.
+    /// Returns the keys of a new layer.
     pub fn of_layer(pipeline: u64) -> Self {
         let mask = with_random(of_pipeline(pipeline), Random::span);
         let registry = Some(Arc::default());

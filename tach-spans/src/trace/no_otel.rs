@@ -1,4 +1,4 @@
-//! In place of the contexts of `opentelemetry`, without its feature.
+//! Stands in for the contexts of `opentelemetry` if that feature is off.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
 use super::Contexts;

@@ -40,7 +40,7 @@ impl Values {
         self.context.is_some() || self.started.is_some()
     }
 
-    /// Returns what a span has of the span whose ids it shows: the baggage.
+    /// Returns the values for a span that shows the ids of this one: only the baggage.
     pub(super) fn lent(&self) -> Self {
         let context = self.context.clone().filter(has_baggage);
         Self { context, ..Self::default() }
@@ -79,8 +79,8 @@ pub(super) fn local_id(context: &Context) -> Option<u64> {
     (!span.is_remote()).then(|| number(span))
 }
 
-/// Returns a copy of `values` in which a span is current that nothing changes, since it is not
-/// sampled or is another process's. So the context needs no more than the ids.
+/// Returns a copy of `values` in which `span` is current. The span is not sampled or belongs to
+/// another process, so nothing changes it, and the context needs only its ids.
 pub fn with_ids(values: &Context, span: &TraceContext, is_remote: bool) -> Context {
     values.with_remote_span_context(span_context(span, is_remote))
 }
@@ -222,7 +222,7 @@ fn is_alive() -> bool {
 
 /// How a thread entered a span.
 pub struct Active {
-    /// The id of the current span of `opentelemetry` right after, or zero.
+    /// The id of opentelemetry's current span right after the thread entered, or zero.
     pub(crate) seen: u64,
     guard: Option<ManuallyDrop<ContextGuard>>,
 }

@@ -249,7 +249,7 @@ impl Sampling {
     /// Returns whether a span is not sampled if another one of its trace in this process is not.
     #[inline]
     pub fn decides_for_trace(&self) -> bool {
-        // Without rules, each span that ignores its parent is decided about by the trace alone.
+        // Without rules, the trace alone decides about each span that ignores its parent.
         self.follows_parents || self.rules.is_empty()
     }
 
@@ -323,7 +323,7 @@ const ALL: u64 = 1 << 63;
 pub(crate) struct Ratio {
     /// The first number whose traces are not sampled.
     end: u64,
-    /// The ratio as the program gave it, in bits: not a number differs from itself.
+    /// The ratio as the program gave it. In bits, so that NaN equals itself.
     given: u64,
 }
 

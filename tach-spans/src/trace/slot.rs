@@ -97,9 +97,9 @@ impl Begun {
 const TAKEN: u64 = u64::MAX;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`],
-    /// and the [number](of_pipeline) of the pipeline. The span may have been open
-    /// before: other threads may know its number.
+    /// Takes the slot for a span. Returns `false` if another span has the slot. `flags` are
+    /// [`ACTIVE`] and [`FOLLOWS`], and the [number](of_pipeline) of the pipeline. The span may have
+    /// been open before: other threads may know its number.
     #[inline]
     pub(super) fn take(&self, id: u64, ids: Ids, flags: u64, begun: Begun) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the last read of the previous span's ids
@@ -120,8 +120,8 @@ impl Slot {
         if is_free {
             self.write(ids, flags, begun);
             // ORDERING: Release, with the Acquire of `has`: publishes the words, since the back end
-            // reads the number from the slot. Who sees that the span before is gone sees what it
-            // has logged.
+            // reads the number from the slot. A thread that sees the previous span gone sees what
+            // that span logged.
             self.id.store(id, Ordering::Release);
         }
         is_free
@@ -374,9 +374,9 @@ impl Flags {
         self.0 >> PIPELINE_SHIFT == pipeline >> PIPELINE_SHIFT
     }
 
-    /// Returns whether the span belongs to this [pipeline](of_pipeline), never was sampled, and has
-    /// nothing for its children but the trace. An [`ACTIVE`] span has its context of
-    /// `opentelemetry`; `but` may be `ACTIVE` to ignore that.
+    /// Returns whether the span belongs to this [pipeline](of_pipeline), never was sampled, and
+    /// passes only the trace on to its children. An [`ACTIVE`] span passes its context of
+    /// `opentelemetry` on too: if `but` is `ACTIVE`, that is ignored.
     #[inline]
     pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
         const MASK: u64 = PIPELINE | SAMPLED | MOVED_SAMPLED | ACTIVE | PASSES_ON;
@@ -434,15 +434,15 @@ pub(super) struct Facts {
     pub(super) callsite: u32,
 }
 
-/// The bits of the turn's number. It wraps after four billion spans in one slot: only then would a
-/// number that was kept since its span closed find another span. The count below can't overflow:
-/// four billion handles would take 60 GB.
+/// The bits of the turn's number. It wraps after four billion spans in one slot: only then could
+/// the number of a closed span find another span. The count below can't overflow: four billion
+/// handles would take 60 GB.
 pub(super) const TURN: u64 = u64::MAX << u32::BITS;
 const NEXT: u64 = 1 << u32::BITS;
 
 impl References {
-    /// Begins the turn of a span that has one reference. Returns the [bits](TURN) of the turn. The
-    /// caller is the only one that may begin it.
+    /// Begins the turn of a span that has one reference. Returns the [bits](TURN) of the turn. Call
+    /// on the thread that owns the slot.
     #[inline]
     pub(super) fn begin(&self, facts: Facts) -> u64 {
         // ORDERING: Relaxed: the previous owner of the slot has passed it to this thread.
@@ -562,6 +562,6 @@ mod tests {
     }
 }
 
-/// These need all orderings above: `cargo xtask loom` weakens them in turn.
+/// The models need all orderings above: `cargo xtask loom` weakens each of them in turn.
 #[cfg(all(test, loom))]
 mod loom_models;

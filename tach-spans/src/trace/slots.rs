@@ -34,12 +34,11 @@ thread_local! {
     /// for. A single word, because a signal handler that opens a span may run between the stores of
     /// two.
     static LAST: Cell<Option<&'static Slot>> = const { Cell::new(None) };
-    /// The slot of the last span that became the parent of a span of the thread, or a parent that
-    /// the thread closed a child of.
+    /// The slot of the parent that the thread used last: it opened or closed a child of that span.
     static PARENT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
 }
 
-/// A span is open, or the slot is free.
+/// Contains an open span, or is free.
 #[repr(align(64))]
 struct Slot {
     /// The count of references, with the number of the parent and the callsite.
@@ -66,7 +65,7 @@ struct Slot {
 #[cfg(target_os = "linux")]
 const _: () = assert!(size_of::<Slot>() == 128, "a slot is two lines of the cache");
 
-/// What only some spans need. In a box, so that the slots of the others have one cache line less.
+/// What only some spans need. In a box, so that a slot takes one cache line less.
 #[derive(Default)]
 pub(super) struct Span {
     /// The metadata of a callsite without a number.
@@ -199,7 +198,7 @@ pub fn open(
     Some(slot.begin(owner, code, parent))
 }
 
-/// Returns all open spans, and closed ones.
+/// Returns the last span of each slot, open or closed.
 pub(super) fn all() -> impl Iterator<Item = Open> {
     memory::all().map(|slot| Open { slot, turn: slot.references.turn() })
 }
@@ -330,8 +329,8 @@ impl Open {
         self.change(|span| span.origin = origin.map(Box::new));
     }
 
-    /// Copies what `lender` passes on to this span, which shows the ids of `lender` in place of its
-    /// own.
+    /// Copies to this span what `lender` passes on to its children. This span then shows the ids of
+    /// `lender` in place of its own.
     pub(super) fn borrow_from(self, lender: Self) {
         let lent = lender.read(|span| (span.origin.clone(), span.values.lent()));
         if let Some(lent) = lent {

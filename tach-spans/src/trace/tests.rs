@@ -147,7 +147,7 @@ fn a_lent_span_shows_what_another_one_passes_on() {
     [span, lender].into_iter().for_each(close);
 }
 
-/// Many more than a page has slots, on several threads, each with an id of its own.
+/// Opens many more spans than a page has slots, on several threads. Each has an id of its own.
 #[test]
 fn hundreds_of_thousands_of_open_spans_are_known() {
     const EACH: usize = 100_000;
@@ -195,7 +195,7 @@ fn an_id_leads_to_its_number() {
     }
 }
 
-/// As in a forked process, which has the parent's generator.
+/// Simulates a forked process, which has a copy of the parent's generator.
 #[test]
 fn another_pipeline_has_another_seed() {
     let mut ids = Random::new(1);

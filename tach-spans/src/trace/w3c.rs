@@ -15,8 +15,8 @@ const LENGTH: usize = "00-00000000000000000000000000000000-0000000000000000-00".
 const NO_VERSION: u128 = 0xff;
 /// The most members of a `tracestate`.
 const MOST_MEMBERS: usize = 32;
-/// The most bytes of a `tracestate` that is passed on, since each span's record has it: one longest
-/// member. The recommendation asks for 512.
+/// The most bytes of a `tracestate` that is passed on: one longest member. Not more, since each
+/// span's record contains the text. The recommendation asks for 512.
 const MOST_BYTES: usize = 2 * LONGEST + 1;
 /// The recommendation drops longer members first.
 const LONG: usize = 128;
@@ -265,8 +265,8 @@ pub(super) fn shortened(state: String) -> String {
     members.join(",")
 }
 
-/// Returns a valid `tracestate` without the threshold of OpenTelemetry's samplers, if it has one.
-/// The rest of a member that is changed comes first.
+/// Returns a valid `tracestate` without the threshold of OpenTelemetry's samplers, if it has one. A
+/// member that loses its threshold moves to the front.
 fn without_threshold(state: &str) -> Option<String> {
     let (changed, others): (Vec<_>, Vec<_>) =
         state.split(',').partition(|member| member.starts_with("ot="));

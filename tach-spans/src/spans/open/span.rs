@@ -16,7 +16,8 @@ const MOST_TEXT: usize = 256 * 1024;
 /// The most bytes of a span after its start, with the specification's limit of events. Later
 /// events, values and links are dropped.
 pub(super) const MOST_BYTES: usize = 256 * 1024;
-/// With a higher limit of events, as many bytes more for each further event, up to `HIGHEST`.
+/// With a limit of events above the specification's, each further event adds this many bytes, up to
+/// `HIGHEST`.
 const EVENT_BYTES: usize = 256;
 const HIGHEST: usize = 3 * 1024 * 1024;
 /// A reserve for values that set the status, so that a span without room can still end as an error.
@@ -64,10 +65,10 @@ pub(crate) struct Open {
     pub(super) moved_to: Option<u128>,
     /// How many of the records count as records without a span if no record of the span comes.
     pub(super) unplaced: u64,
-    /// The times in the records are those that the calls logged, ticks included.
+    /// The records. Their times are as the calls logged them, so some are ticks.
     pub(crate) records: Vec<u8>,
-    /// How many bytes of `records` the bound leaves out: a parent that is set later always finds
-    /// room.
+    /// How many bytes of `records` don't count towards the bound: those of a parent that was set
+    /// later, which always finds room.
     uncounted: usize,
     /// How many parts have values.
     pub(super) values: u32,
@@ -95,8 +96,8 @@ impl Open {
         }
     }
 
-    /// Adds the record of the span before the records that came first, and moves these to the line
-    /// of the span.
+    /// Inserts the record of the span before the records that came earlier, and converts their
+    /// times by the line of the span.
     pub(super) fn begin(&mut self, line: Line, record: &[u8]) {
         let before = self.records.len();
         self.records.resize(before + record.len(), 0);

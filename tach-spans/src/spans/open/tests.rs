@@ -271,7 +271,7 @@ fn a_thread_without_a_number_may_be_the_same() {
     assert_eq!(are_on_one, [true, false, true, true]);
 }
 
-/// Open spans, and what came of them: each is passed on once, and shown whenever that is asked.
+/// Each open span is passed on once, but is shown as often as the test asks.
 #[test]
 fn open_spans_are_shown_unless_they_have_ended_meanwhile() {
     let mut machine = Machine::new();
@@ -344,7 +344,7 @@ fn records_of_spans_that_do_not_come_are_counted() {
     assert_eq!((machine.spans.take_spanless(), machine.spans.open.len()), (0, 0));
 }
 
-/// A full queue has counted these records where it dropped them.
+/// The queue that dropped these records has already counted them.
 #[test]
 fn what_a_queue_counted_is_not_counted_again() {
     let mut scratch = Scratch::new();
@@ -358,7 +358,7 @@ fn what_a_queue_counted_is_not_counted_again() {
     assert_eq!((machine.spans.take_spanless(), machine.spans.are_waiting()), (0, false));
 }
 
-/// A part without room counts by its attributes, not by the bytes of its texts too.
+/// A part without room counts as dropped attributes. The bytes of its texts don't count too.
 #[test]
 fn bytes_count_as_cut_only_in_parts_that_are_kept() {
     let mut machine = Machine::new();

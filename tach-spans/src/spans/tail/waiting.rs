@@ -374,7 +374,8 @@ mod tests {
         let mut machine = Machine::new(Tail::ratio(0.0).max_bytes(10_000));
         machine.span(1, 11, 10, SLOW);
         let bytes = machine.waiting.bytes;
-        // Other tests may take the numbers of texts: then a span has a copy, and a few bytes more.
+        // Other tests may use up the numbers of texts. A span then contains a copy, and a few bytes
+        // more.
         let decided = (2..100).find_map(|trace| {
             let decided = machine.round();
             assert!(machine.waiting.bytes <= 10_000);

@@ -16,7 +16,7 @@ pub(super) struct Entry {
 const TAKEN: u64 = u64::MAX;
 
 impl Entry {
-    /// Adds a key. Returns `false` if another one has the entry.
+    /// Adds a key. Returns `false` if another key has the entry.
     #[inline]
     pub(super) fn take(&self, key: u64, number: u64) -> bool {
         // ORDERING: Relaxed: a reader of the old key discards the number that is written below.
@@ -33,7 +33,7 @@ impl Entry {
         taken.is_ok()
     }
 
-    /// Returns the number of a key, unless another one has the entry. The caller need not hold the
+    /// Returns the number of a key, unless another key has the entry. The caller need not hold the
     /// span, so the entry may be removed and taken meanwhile.
     #[inline]
     pub(super) fn get(&self, key: u64) -> Option<u64> {
@@ -49,7 +49,7 @@ impl Entry {
         (self.key.load(Ordering::Relaxed) == key).then_some(number)
     }
 
-    /// Removes a key. Returns `false` if another one has the entry.
+    /// Removes a key. Returns `false` if another key has the entry.
     #[inline]
     pub(super) fn remove(&self, key: u64) -> bool {
         // ORDERING: Relaxed: the caller holds the span, so the key does not change.
