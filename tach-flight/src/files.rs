@@ -72,7 +72,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// If that fails, or if the process must not delete files in the folder.
+    /// If that fails, or if the folder is shared, where the process must not delete files.
     fn folder(&self) -> io::Result<Folder> {
         let folder = self.folder.again()?;
         folder.refuse_if_shared()?;
@@ -130,8 +130,8 @@ impl Files {
         self.write_as(snapshot, process::id().into(), number)
     }
 
-    /// Writes the file of a process that has ended. Its number is that of this process, since
-    /// another one may have been killed while it wrote the file.
+    /// Writes the file of a process that has ended. The number in its name is this process's id:
+    /// another process may have been killed while it wrote the file with its own id.
     ///
     /// # Errors
     ///

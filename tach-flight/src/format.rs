@@ -17,7 +17,7 @@ pub struct FlightFormat {
     /// The end of the names of files in this format.
     pub(crate) extension: &'static str,
     pub(crate) write: Arc<Write>,
-    /// What the environment says that the format can't use.
+    /// Values of environment variables that the format can't use.
     pub(crate) ignored: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ use tach_record::keep::{Keep, Keeper, Recording};
 use tach_spans::spans::slow::Slow;
 use tach_spans::spans::span::Span;
 
-/// The most memory for what the recorder of another process had kept. The newest fits.
+/// The most memory for the items that another process's recorder had kept. The newest items fit.
 const MOST_RECORDED: usize = 3 * 1024 * 1024;
 
 /// The part of the recorder that callers use.

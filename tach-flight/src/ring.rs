@@ -94,8 +94,8 @@ pub(crate) struct Ring {
     most: usize,
     pub(crate) max_age: Duration,
     block_bytes: usize,
-    /// The full blocks, the oldest first. The back end passes on the spans of a round behind the
-    /// events of the next round, so the order of arrival is another one.
+    /// The full blocks, the oldest first. That is not the order of their arrival: the back end
+    /// passes on the spans of a round after the events of the next round.
     full: VecDeque<Arc<Block>>,
     /// The block that is being filled.
     pub(crate) current: Block,
@@ -318,8 +318,8 @@ mod tests {
         }
     }
 
-    /// The spans of a long round are more than the ring has room for, and come behind events that
-    /// are younger.
+    /// A long round has more spans than the ring has room for, and they arrive after younger
+    /// events.
     #[test]
     fn spans_that_come_late_displace_no_younger_events() {
         let mut ring = Ring::new(256 * 1024, Duration::MAX);

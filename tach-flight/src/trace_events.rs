@@ -132,7 +132,7 @@ impl Threads {
     }
 }
 
-/// The file.
+/// Writes the events of the file.
 struct Events<'a> {
     to: &'a mut dyn io::Write,
     bytes: Vec<u8>,

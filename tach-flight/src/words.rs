@@ -11,7 +11,7 @@ use tach_spans::spans::span::{Dropped, Span};
 /// How many words a span has.
 const WORDS: usize = 6;
 
-/// Returns the words of a span that has ended. They say whether parts were dropped, and not how
+/// Returns the words of a span that has ended. They contain whether parts were dropped, but not how
 /// many.
 pub(crate) fn words(span: &Span<'_>) -> [u64; WORDS] {
     let Span { has_values, has_end, is_on_one_thread, .. } = *span;
