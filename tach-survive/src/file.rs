@@ -47,8 +47,8 @@ use crate::Parts;
 /// How long a start waits for the lock of the folder.
 const LONGEST_LOCKED: Duration = Duration::from_secs(1);
 
-/// Cuts off the logs the halves of lines of processes that have ended, and creates a file. Returns
-/// the file as the queues and the sinks see it, and what keeps the records.
+/// Removes from the logs the halves of lines that processes left which have ended, and creates a
+/// file. Returns the file as the queues and the sinks see it, and the keeper of the records.
 ///
 /// # Errors
 ///

@@ -17,7 +17,7 @@ const CONVERTED: Duration = Duration::from_micros(2);
 pub(super) struct Summary {
     pub(super) process: u64,
     pub(super) program: String,
-    /// When the process last logged a record that follows.
+    /// When the last of the records that follow was logged.
     pub(super) last: Option<UnixTime>,
     /// How many records follow.
     pub(super) records: u64,

@@ -28,7 +28,7 @@ pub(super) struct Current {
     lanes: Vec<Named>,
     pub(super) store: ArcSwapOption<Store>,
     queues: AtomicU64,
-    /// How many records calls have dropped. Each file says so too, and a new file takes the count
+    /// How many records calls have dropped. Each file contains the count, so a new file takes it
     /// over.
     lost: AtomicU64,
 }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::file::image::{Image, tests::file};
 
-    /// The process with the lock would remove a file without a word in it.
+    /// The process that holds the lock would remove a file in which nothing is written yet.
     #[test]
     fn no_file_takes_the_place_of_another_under_a_lock() {
         let path = env::temp_dir().join(format!("tach-current-lock-{}", process::id()));

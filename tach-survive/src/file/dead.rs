@@ -197,8 +197,8 @@ impl Dead {
         let is_left = left.cut > 0
             || left.rings.iter().any(|ring| !ring.is_empty())
             || image.has_recorder()
-            // The batches are passed on before the records: a `taken` beyond the lanes counts
-            // records.
+            // `taken` counts the report and then the batches. If it is greater than the number of
+            // lanes, all batches were passed on.
             || taken <= image.lane_count() as u64 && lanes.any(|lane| !lane.batch.ends.is_empty())
             || taken == 0 && image.lost() > 0;
         Ok(is_left && taken < u64::MAX)
@@ -274,8 +274,8 @@ impl Dead {
         stored
     }
 
-    /// Removes the file, unless the next process is to write what its flight recorder had kept.
-    /// Call after all of it was passed on.
+    /// Removes the file, unless a later process must still write its flight recorder's items. Call
+    /// after all records were passed on.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ use super::image::{Batch, Image};
 use super::layout::hash;
 use super::reports;
 
-/// Returns what waited for a collector of a process, for the collector with its name. The report
-/// counts the events, also if there is none.
+/// Returns the events that waited for a collector of a process, for our collector with the same
+/// name. If there is none, the report about the process still counts them.
 pub(super) fn batch(image: &Image<'_>, lane: usize, to: &[Named], now: UnixTime) -> Option<Piece> {
     let lane = image.lane(lane).filter(|lane| !lane.batch.ends.is_empty())?;
     let sink = to.iter().position(|it| hash(it.name.as_bytes()) == lane.hash)?;

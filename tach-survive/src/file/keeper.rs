@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// What was in its rings is read after another file has taken its place.
+    /// The rings of the cut file are read after another file has taken its place.
     #[test]
     fn a_cut_file_is_seen_although_another_one_follows() {
         let path = env::temp_dir().join(format!("tach-keeper-{}", process::id()));

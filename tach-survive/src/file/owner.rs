@@ -27,7 +27,7 @@ pub(super) fn name(process: u32, id: u64) -> OsString {
     format!("{FIRST}{process}-{id:016x}{LAST}").into()
 }
 
-/// Returns the number of a file with such a name.
+/// Returns the id in the name of a file, or `None` if the name has another form.
 pub(super) fn id_of(name: &OsStr) -> Option<u64> {
     let (process, id) = name.to_str()?.strip_prefix(FIRST)?.strip_suffix(LAST)?.split_once('-')?;
     let _process: u32 = process.parse().ok()?;
@@ -84,7 +84,7 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    /// Makes the file this process's. Call under the lock of the folder.
+    /// Makes this process the owner of the file. Call under the lock of the folder.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ use tach_record::keep::Keep;
 use super::current::Current;
 use super::store::Recording;
 
-/// Returns a function that keeps items in the file that there is then. What another file had is not
-/// in the next one.
+/// Returns a function that keeps each item in the file that is current at the call. A new file does
+/// not contain the items of the one before.
 pub(super) fn keep(current: &Arc<Current>, bytes: usize, max_age: Duration) -> Box<Keep> {
     let current = Arc::clone(current);
     let new = move |store: &_| Some(Recording::new(store, bytes, max_age));

@@ -32,7 +32,7 @@ struct Reading {
     report: Option<Summary>,
     /// How many items before the records were passed on: the report, and each sink's batch.
     taken: usize,
-    /// How far the file was passed on at the last mark, and how far the file says so.
+    /// How far the file was passed on at the last mark, and how far according to the file itself.
     marked: Mark,
     noted: Mark,
 }

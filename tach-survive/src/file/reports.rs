@@ -10,7 +10,7 @@ use tach_record::level::Level;
 /// The target of the pipeline's own records.
 const TARGET: &str = "tach_pipeline";
 
-/// Returns a record that reports the records of a process that has ended, which follow.
+/// Returns a record that announces the records of a process that has ended.
 pub(super) fn recovered(summary: &Summary, now: UnixTime) -> Vec<u8> {
     let Summary { process, program, last, records, others } = summary;
     own(now, |record| {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use tach_files::PrivateFolder;
 
-/// The suffix of their names.
+/// The suffix of the names of files that were set aside.
 const LAST: &str = ".aside";
 /// How many of these files are kept: the newest.
 const MOST: usize = 4;

@@ -2,8 +2,8 @@
 //! because somebody has cut the file, or because the disk fails.
 //!
 //! The handler maps an anonymous page in its place, so that the log call continues. The back end
-//! notices it and begins another file. A signal for any other address is passed on to the handler
-//! before.
+//! notices it and begins another file. A signal for any other address is passed on to the previous
+//! handler.
 #![expect(unsafe_code, reason = "maps a page in a signal handler")]
 
 use core::ffi::{c_int, c_void};
@@ -17,7 +17,7 @@ use tach_record::host::signals::{self, Action};
 
 /// How many files a process may have mapped.
 const MOST: usize = 64;
-/// Not the address of any page.
+/// The start of a range that is reserved, but not set yet. No page has this address.
 const RESERVED: usize = 1;
 
 static RANGES: [Range; MOST] = [const { Range::new() }; MOST];

@@ -13,17 +13,17 @@ use tach_record::frame::places::{self, StaticPlace};
 use tach_record::sync::Lock;
 use tach_spans::callsites::{self, Callsite};
 
-/// Those of the process that last asked for them.
+/// The stores of the process that last called [`stores_of`].
 static STORES: ArcSwapOption<Stores> = ArcSwapOption::const_empty();
 
-/// The stores of a process. In a forked child, those of the parent have neither room nor readers,
-/// and the child has no thread that would release their lock.
+/// The stores of a process. In a forked child, the parent's stores have neither room nor readers,
+/// and a thread that the child lacks may hold their lock.
 struct Stores {
     process: u32,
     all: Lock<Vec<Weak<Store>>>,
 }
 
-/// Returns the stores of a process, the caller's. Waits for no other thread.
+/// Returns the stores of the calling process, whose id is `process`. Waits for no other thread.
 fn stores_of(process: u32) -> Arc<Stores> {
     let mut own = Arc::new(Stores { process, all: Lock::default() });
     STORES.rcu(|there| {

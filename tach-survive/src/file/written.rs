@@ -8,7 +8,7 @@ use tach_files::Entry;
 use super::image::Write;
 use tach_sinks::adapter::LogFile;
 
-/// The longest write for which a half is looked for.
+/// The longest write that is searched for a half of a line.
 const MOST: u64 = 64 * 1024 * 1024;
 /// How much of a write is in memory at once.
 const PIECE: u64 = 64 * 1024;
@@ -142,7 +142,8 @@ mod tests {
         drop(other);
     }
 
-    /// As much as a process had in memory, which had more of it than the next one may have.
+    /// A process may have written as much as its memory held. The next process may have less
+    /// memory.
     #[test]
     fn a_long_write_is_read_in_pieces() {
         let long = [b"a line\n".repeat(5_000_000), b"half a line".to_vec()].concat();

@@ -12,7 +12,8 @@ use crate::file::layout::lane;
 use crate::file::recovery::DeadFiles;
 use tach_record::frame::Frame;
 
-/// Files have the same numbers in all tests, and a process uses a number once at a time.
+/// Lets one test run at a time: their files have the same ids, and a process uses an id once at a
+/// time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A folder with the files of dead processes, which disappears with the value.
@@ -95,7 +96,7 @@ fn expected() -> Vec<String> {
     (0..RECORDS).map(message).collect()
 }
 
-/// The records that another process has passed on are in a log.
+/// A log contains the records that another process has passed on.
 #[test]
 fn records_that_were_passed_on_are_left_out() {
     let folder = Folder::new("taken");
@@ -108,8 +109,8 @@ fn records_that_were_passed_on_are_left_out() {
     assert_eq!(all, expected());
 }
 
-/// What a flight recorder had kept is passed on once, or stays until it can be written. The records
-/// are passed on once, even so. It is not kept of a process that had said that it ends.
+/// The items of a flight recorder are passed on once, or stay until they can be written. The
+/// records are passed on once, even so. A process that had stored that it exits leaves no items.
 #[test]
 fn the_recording_of_a_process_that_was_killed_is_passed_on() {
     let mut folder = Folder::new("recordings");
@@ -130,7 +131,7 @@ fn the_recording_of_a_process_that_was_killed_is_passed_on() {
     }
 }
 
-/// A file that can't be read is said once, and stops no start. The newest few stay.
+/// A file that can't be read is reported once, and prevents no start. The newest few stay.
 #[test]
 fn files_that_can_not_be_read_are_set_aside() {
     let folder = Folder::new("errors");
@@ -153,7 +154,7 @@ fn files_that_can_not_be_read_are_set_aside() {
     assert!(names.iter().eq(&expected.map(OsString::from).collect::<Vec<_>>()), "{names:?}");
 }
 
-/// Records in it may be torn, wherever it was cut and whatever its length is by now.
+/// Records in a cut file may be torn, wherever it was cut and whatever its length is by now.
 #[test]
 fn a_file_that_was_cut_is_set_aside() {
     let folder = Folder::new("cut");
@@ -171,7 +172,7 @@ fn a_file_that_was_cut_is_set_aside() {
     }
 }
 
-/// The oldest are given up, and their records counted.
+/// The oldest files are given up, and their records are counted.
 #[test]
 fn few_files_stay_and_the_others_are_counted() {
     let folder = Folder::new("many");
@@ -189,7 +190,7 @@ fn few_files_stay_and_the_others_are_counted() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
 }
 
-/// No more are mapped at a time than a process may have.
+/// Few files are mapped at a time, since a process may have only so many mappings.
 #[test]
 fn any_number_of_files_is_found() {
     let folder = Folder::new("hundred");
@@ -199,7 +200,7 @@ fn any_number_of_files_is_found() {
     assert_eq!((found.dead.len(), found.surplus.len()), (MOST_FILES, 100 - MOST_FILES));
 }
 
-/// Processes that had written all of their records leave no room to those that had not.
+/// Otherwise the files of processes that had written everything would displace those of others.
 #[test]
 fn files_of_no_use_do_not_count() {
     let folder = Folder::new("idle");
@@ -251,7 +252,7 @@ fn a_file_that_is_cut_meanwhile_is_passed_on_no_further() {
     }
 }
 
-/// Neither a readable one nor one of another version.
+/// Neither a readable file nor one of another version is touched.
 #[test]
 fn the_file_of_another_program_is_left_to_it() {
     let folder = Folder::new("programs");

@@ -50,8 +50,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Returns the batch of a collector, which is empty if it has all of it. Returns `None` if the
-    /// batch is damaged.
+    /// Returns the batch of a collector. The batch is empty if the collector has received
+    /// everything. Returns `None` if the batch is damaged.
     fn batch(&self, at: usize) -> Option<Batch<'a>> {
         let both = self.word(at + lane::BATCH);
         if both == 0 {

@@ -32,7 +32,7 @@ pub(crate) struct Ring {
     /// The number of the ring's entry, and where the ring is in the file.
     pub(crate) number: usize,
     pub(crate) place: Range<usize>,
-    /// How many of all words ever written were read.
+    /// How many words were read, of all words that were ever written to the ring.
     pub(crate) read: u64,
     written: u64,
 }
@@ -78,8 +78,8 @@ impl Ring {
 }
 
 impl Left {
-    /// Returns the next record in the order of time, and the number of its ring. Those of one queue
-    /// stay in their order.
+    /// Returns the next record in the order of time, and the number of its ring. The records of one
+    /// queue stay in their order.
     pub(crate) fn next<'a>(
         &mut self,
         image: &Image<'a>,

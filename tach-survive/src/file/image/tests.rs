@@ -246,7 +246,7 @@ fn a_new_thread_waits_for_a_ring() {
     fs::remove_dir_all(path).unwrap();
 }
 
-/// The first pipeline went on when its file was full, so the next one can be built.
+/// A full file does not stop its pipeline, and must not keep the next pipeline from being built.
 #[test]
 fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     if !is_alone(a_second_file_has_the_texts_that_had_room_in_the_first) {
@@ -285,7 +285,7 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     }
 }
 
-/// A batch has events until the collector has them, and is not overwritten before.
+/// A batch contains its events until the collector has them, and is not overwritten before.
 #[test]
 fn the_batch_of_a_collector_is_there_until_it_is_sent() {
     let (store, path) = Store::of_test("batch");
@@ -378,7 +378,7 @@ fn inputs_of_the_fuzzer_make_nothing_panic() {
     assert!(inputs > 100 && records > 1_000, "{inputs} inputs, {records} records");
 }
 
-/// Makes one change of the fuzzer's.
+/// Makes one of the fuzzer's changes.
 fn damage(bytes: &mut Vec<u8>, words: &[usize], [a, b, c, kind, value @ ..]: [u8; 8]) {
     let at = u32::from_le_bytes([a, b, c, 0]) as usize;
     let at = if kind % 4 == 0 { at % (bytes.len() / 8 + 1) * 8 } else { words[at % words.len()] };

@@ -27,8 +27,8 @@ fn blocks(path: &Path) -> u64 {
     files.map(|file| 512 * file.unwrap().metadata().unwrap().blocks()).sum()
 }
 
-/// A record of 48 bytes is eight times as long as a copy. A process that may use little memory, and
-/// that is killed while it recovers, must not be killed at each start.
+/// The copy of a record of 48 bytes is eight times as long. A process that may use little memory,
+/// and that is killed while it recovers, must not be killed at each start.
 #[test]
 fn a_recovery_takes_little_memory_and_gives_blocks_back() {
     tach_spans::callsites::set_up();
@@ -92,7 +92,8 @@ fn a_recovery_takes_little_memory_and_gives_blocks_back() {
     assert!(taken.bytes_max < 1024 * 1024, "{taken:?} for four times {length}");
 }
 
-/// A record of megabytes is in memory alone, and the report counts it. Those beside it are there.
+/// A record of megabytes is only in memory, so the report counts it as lost. The records beside it
+/// are recovered.
 #[test]
 fn a_record_that_is_longer_than_all_others_takes_no_memory() {
     tach_spans::callsites::set_up();

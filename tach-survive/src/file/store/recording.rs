@@ -8,7 +8,7 @@ use super::super::layout::{PAGE, head};
 use super::Store;
 
 const WORD: usize = size_of::<u64>();
-/// The longest part: a process that writes the items may have little memory.
+/// The longest part: the process that reads the items later may have little memory.
 const MOST: usize = 3 * 1024 * 1024;
 
 pub(crate) struct Recording {
@@ -23,7 +23,8 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Creates the state for a recorder of `bytes` and an age. Without room, nothing is kept.
+    /// Creates the part for a recorder with so much memory and this age. If the file has no room,
+    /// the recorder keeps nothing.
     pub(crate) fn new(store: &Arc<Store>, bytes: usize, age: Duration) -> Self {
         let capacity = bytes.min(MOST).next_multiple_of(PAGE);
         let start = store.reserve(&mut store.room.lock(), capacity);
@@ -83,8 +84,8 @@ impl Recording {
     }
 }
 
-/// Returns the first word of an entry: the entry's length, and the number of its words plus one.
-/// The latter is zero if the bytes are unused.
+/// Returns the first word of an entry: its length, and the number of its words with this one.
+/// `words` is zero if the bytes are unused.
 const fn entry(length: usize, words: usize) -> u64 {
     length as u64 | (words as u64) << u32::BITS
 }

@@ -87,7 +87,8 @@ impl Store {
         Some(self.memory.ring(free.start, free.length, Box::new(part)))
     }
 
-    /// Returns whether a ring of that length has room, or will never have.
+    /// Returns whether a caller need not wait for a ring of that length: a ring is unused, or an
+    /// entry is left, so that a new ring either fits or never will.
     pub(crate) fn has_ring(&self, length: usize) -> bool {
         let room = self.room.lock();
         let has_entry = usize::try_from(room.rings).is_ok_and(|rings| rings < RINGS);
@@ -180,7 +181,8 @@ mod tests {
         fs::remove_dir_all(path).unwrap();
     }
 
-    /// Stores give its holes blocks, and its length is right.
+    /// Stores fill the file's holes with blocks, and its length is right again: only the flag shows
+    /// the cut.
     #[test]
     fn a_file_that_was_cut_is_lost_although_it_has_grown() {
         let (store, path) = Store::of_test("grows");
