@@ -161,7 +161,7 @@ impl BackEnd {
     }
 
     /// Returns how long the back end may stay parked: for long, unless memory is to be freed, a
-    /// loss is to be reported, or events, a trace or durations wait for a time.
+    /// loss is to be reported, or events, a trace or durations are due at some time.
     fn longest_park(&self) -> Duration {
         let Self { shared, inboxes, spans, sinks, .. } = self;
         let counts = &shared.progress.counts;
@@ -223,7 +223,7 @@ impl BackEnd {
     }
 
     /// Takes the records out of the queues, and reports dropped records. Passes on the records that
-    /// no record still to be taken can precede, and keeps the others. Returns how many bytes were
+    /// no record still in a queue can precede, and keeps the others. Returns how many bytes were
     /// taken.
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
@@ -305,14 +305,14 @@ impl BackEnd {
         }
     }
 
-    /// Calls a function with what keeps the records, if they outlive the process.
+    /// Calls a function with the keeper of the records, if the records outlive the process.
     fn keep<R>(&mut self, f: impl FnOnce(&mut dyn Keeper, &mut Kept<'_>) -> R) -> Option<R> {
         let Self { shared, inboxes, selection, sinks, keeper, .. } = self;
         Some(f(&mut **keeper.as_mut()?, &mut Kept { shared, inboxes, selection, sinks }))
     }
 
-    /// Calls `write`, by which the sinks write. Then the records that they have written count as
-    /// written for the file.
+    /// Calls `write`, in which the sinks write. The records that they have written then count as
+    /// written in the file too.
     fn write(&mut self, write: impl FnOnce(&mut Sinks)) {
         self.keep(|keeper, kept| keeper.prepare(kept));
         write(&mut self.sinks);

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// The variables that a program asked for, as far as they can't be used.
+/// The faults of the variables that a program asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) faults: Vec<Error>,

@@ -41,7 +41,7 @@ enum Kind {
     Sink(String),
     Ended,
     Forked,
-    /// An error that its own room makes.
+    /// An error that another module makes, with its message.
     Other {
         class: Class,
         message: String,
@@ -49,7 +49,7 @@ enum Kind {
     },
 }
 
-/// The predicate that returns `true` for an error of another room.
+/// The predicate that returns `true` for a [`Kind::Other`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// [`Error::is_already_set`].
@@ -76,7 +76,8 @@ impl Error {
         Self::other(Class::Other, format!("Builder::survive(\"{folder}\"): {error}"), Some(error))
     }
 
-    /// The call sets an option to a value that can't be used. `wanted` says which ones can.
+    /// Returns the error for a call that sets an option to a value that can't be used. `wanted`
+    /// says which values can.
     pub(crate) fn setting(call: String, wanted: &str) -> Self {
         Self::new(Kind::Setting(call, wanted.to_owned()))
     }
@@ -116,7 +117,7 @@ impl Error {
         Self::new(Kind::Variable(name.to_owned()))
     }
 
-    /// These were not written in the time that was waited, such as `spans to` a collector.
+    /// Returns the error for a flush that left out `late`, such as `spans to` a collector.
     pub(crate) fn timed_out(waited: Duration, late: &[String]) -> Self {
         Self::new(Kind::TimedOut(waited, late.join(", ")))
     }
@@ -133,7 +134,7 @@ impl Error {
         Self::new(Kind::Forked)
     }
 
-    /// An error of another room, with its whole message.
+    /// Returns an error that another module makes, with its whole message.
     pub(crate) fn other(class: Class, message: String, source: Option<io::Error>) -> Self {
         Self::new(Kind::Other { class, message, source })
     }

@@ -1,4 +1,4 @@
-//! The faults of a configuration, of which one error names all.
+//! The faults of a configuration. One error names all of them.
 
 use core::mem;
 
@@ -25,7 +25,7 @@ impl Faults {
         self.0.extend(faults.into_iter().map(|(call, wanted)| Error::setting(call, wanted)));
     }
 
-    /// Adds the keys of a configuration file that led to all of the faults.
+    /// Adds to all faults the key of a configuration file that led to them.
     pub(crate) fn at(&mut self, place: &str) {
         self.0 = mem::take(&mut self.0).into_iter().map(|fault| fault.at(place)).collect();
     }

@@ -39,7 +39,7 @@ pub(crate) struct Filters {
 #[derive(Default)]
 struct Changes {
     count: u64,
-    /// What to return to after the time of the present levels.
+    /// The levels to return to when the time of the present levels is over.
     lasting: Option<Arc<Levels>>,
 }
 
@@ -158,7 +158,7 @@ impl Filters {
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
         // ORDERING: Relaxed: `levels` publishes itself.
         let summary = self.summary.load(Ordering::Relaxed);
-        // With `BY_TARGET` it is above all levels.
+        // With `BY_TARGET`, `summary` is greater than the rank of any level.
         level.rank() <= summary
             && (summary & BY_TARGET == 0 || self.enabled_by_target(summary, level, target))
     }

@@ -8,8 +8,8 @@ use crate::sync::Switch;
 
 /// How many callsites have counts in one table.
 const CALLSITES: usize = 4096;
-/// How many places a callsite may have in a table. If others have all of them, the callsite counts
-/// in the next table.
+/// How many slots of a table are tried for a callsite. If other callsites have all of them, the
+/// callsite counts in the next table.
 const PLACES: usize = 16;
 /// The lowest bit of the second in a window. The count of records is below.
 const SECOND_SHIFT: u32 = 32;
@@ -78,7 +78,7 @@ impl Limits {
         is_accepted
     }
 
-    /// Allocates before the lock is taken: the allocator may log.
+    /// Returns the next table. Allocates before the lock is taken: the allocator may log.
     #[cold]
     fn next(&self) -> &Self {
         self.next.get().unwrap_or_else(|| {

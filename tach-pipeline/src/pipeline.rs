@@ -88,8 +88,8 @@ impl Pipeline {
         self.handle.shared()
     }
 
-    /// Returns the state of the pipeline that this handle logs to, or in a forked child that has
-    /// logged nothing, of the parent's.
+    /// Returns the state of the pipeline that this handle logs to. In a forked child that has
+    /// logged nothing, returns the state of the parent's pipeline.
     #[inline]
     pub(crate) fn known(&self) -> &Arc<Shared> {
         self.handle.own.last()

@@ -35,8 +35,8 @@ use crate::stats::Counts;
 use crate::sync::Lock;
 use tach_record::host::process::Process;
 
-/// The default of `Builder::flush_timeout`. As long the back end waits for a full sink that makes
-/// no progress, under `WhenFull::Block`.
+/// The default of `Builder::flush_timeout`. Under `WhenFull::Block`, the back end waits as long for
+/// a full sink that makes no progress.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Shared {
@@ -46,10 +46,10 @@ pub(crate) struct Shared {
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
     pub(crate) urgent: Urgent,
-    /// How long a flush waits whose caller names no time.
+    /// How long a flush waits if its caller names no time.
     pub(crate) flush_timeout: Duration,
     pub(crate) spans: Spans,
-    /// Reports what the handles' callers ask for and hardly get.
+    /// Reports incidents that calls of the handles cause.
     pub(crate) reporter: Reporter,
     /// `None` for the system's clock, whose ticks the back end converts.
     pub(crate) clock: Option<Arc<dyn Clock>>,
@@ -59,8 +59,8 @@ pub(crate) struct Shared {
     pub(crate) succession: Succession,
     /// Whether a forked child has started the pipeline by its parent's options.
     pub(crate) is_inherited: bool,
-    /// What the back end does to its sinks after the flush of that number has passed on all
-    /// records that were logged before.
+    /// A function that the back end calls with its sinks, once the flush of that number has passed
+    /// on all records that were logged before.
     errand: Lock<Option<(u64, Errand)>>,
     /// The configuration that is in force.
     pub(crate) applied: Lock<Option<Applied>>,
@@ -307,7 +307,7 @@ mod tests {
     use crate::queue::WhenFull;
     use crate::stats::SinkCounts;
 
-    /// The process may be about to end.
+    /// This flush may be the last: the process may be about to end.
     #[test]
     fn a_flush_waits_for_the_file_even_if_a_sink_fails() {
         let filters = Filters::new(

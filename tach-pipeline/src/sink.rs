@@ -119,15 +119,15 @@ pub(crate) struct Common {
     max_line_bytes: usize,
     /// The key of the sink in a configuration file.
     pub(crate) place: Option<String>,
-    /// A number of all that the file says about the sink, except its filter. `None` if the program
-    /// has added the sink.
+    /// A hash of the sink's keys in the file, except its filter. `None` if the program has added
+    /// the sink.
     pub(crate) written: Option<u64>,
 }
 
 pub(crate) type AnyFormat = dyn Format + Send + Sync;
 
-/// Returns a format that writes whole messages of this process, with the event as the other format
-/// writes it.
+/// Wraps a format. The result writes whole messages of the receiver's protocol, with the event as
+/// the wrapped format writes it.
 type Envelope = Arc<dyn Fn(Arc<AnyFormat>) -> Arc<AnyFormat> + Send + Sync>;
 
 impl Sink {

@@ -382,9 +382,10 @@ pub(crate) struct SinkCounts {
     pub(crate) written: Count,
     pub(crate) bytes: Count,
     pub(crate) dropped: Losses,
-    /// How many of these were dropped before they waited.
+    /// How many of the dropped events were dropped before they waited.
     pub(crate) refused: Count,
-    /// If later events may leave before others, one more than those that had left before.
+    /// If later events may leave before others: the number that had left before that, plus one.
+    /// Zero otherwise.
     overtaken: Count,
     /// Records that a pipe does not keep together.
     pub(crate) oversize: Count,

@@ -16,7 +16,7 @@ use crate::sink::Sink;
 
 /// How long a capture waits for the back end's thread on a machine that is busy.
 const LONGEST: Duration = Duration::from_secs(60);
-/// All records are of its time, so a test can compare whole lines.
+/// All records have this clock's time, so a test can compare whole lines.
 static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
 thread_local! {
@@ -77,7 +77,7 @@ fn install() {
     );
 }
 
-/// Runs `f` with the pipeline as what this thread logs to.
+/// Runs `f` while this thread logs to the pipeline.
 fn within(pipeline: &Pipeline, f: impl FnOnce()) {
     struct Entered;
     impl Drop for Entered {

@@ -93,7 +93,7 @@ impl io::Write for Allocating {
     }
 }
 
-/// One test, since the allocations of another one would be counted too.
+/// One test, since the allocations of another test would be counted too.
 #[test]
 fn memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -105,8 +105,8 @@ fn memory() {
     threads_that_have_ended_leave_nothing_in_a_file();
 }
 
-/// glibc keeps free memory among blocks that are in use. So it also counts what was freed and did
-/// not return to the system: the buffers of a burst.
+/// glibc keeps free memory among blocks that are in use. So the test also counts memory that was
+/// freed and did not return to the system: the buffers of a burst.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn threads_that_log_no_more_keep_little() {
     const THREADS: usize = 200;
@@ -201,7 +201,7 @@ fn threads_that_have_ended_leave_nothing(builder: Builder, in_files: impl Fn() -
                     .log(&log::Record::builder().args(format_args!("{number}")).build());
             };
             thread::scope(|scope| scope.spawn(log).join().unwrap());
-            // So that few threads that have ended wait for the back end.
+            // Flush, so that few threads that have ended wait for the back end.
             if number % 100 == 99 {
                 guard.pipeline().flush(LONG).unwrap();
             }

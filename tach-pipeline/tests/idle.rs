@@ -61,7 +61,7 @@ fn quiet(builder: Builder) -> Guard {
     guard
 }
 
-/// The builders with one file, and with one beside another sink.
+/// The indexes of the builders with one file, and with a file beside another sink.
 const FILE: usize = 1;
 const SEVERAL: usize = 3;
 
@@ -120,7 +120,7 @@ fn nothing_wakes_up_for_nothing() {
         guards[guard].pipeline().reopen();
         guards[guard].pipeline().flush(LONG).unwrap();
     }
-    // So does a call.
+    // A call wakes the back end too.
     log_one(&guards[FILE]);
     let lines = || fs::read_to_string(folder.join("file")).unwrap().lines().count();
     while lines() < 3 {

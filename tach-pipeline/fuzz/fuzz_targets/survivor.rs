@@ -24,7 +24,7 @@ const IN_BATCH: &str = "the collector is away";
 
 /// Whether the collector refuses all requests.
 static IS_AWAY: AtomicBool = AtomicBool::new(false);
-/// How many requests it has accepted with what was in the batch.
+/// How many requests with the record of the batch the collector has accepted.
 static BATCHES: AtomicUsize = AtomicUsize::new(0);
 
 /// A file with records, and where its bytes are not zero.
@@ -95,7 +95,7 @@ fn make(folder: &Path, survivors: &Path, collector: &str) -> (OsString, Vec<u8>)
         guard.pipeline().log(&log::Record::builder().args(format_args!("{text}")).build());
         let _refused = guard.pipeline().flush(Duration::from_secs(1));
     }
-    // After its next record the back end naps, and all others stay in the queues.
+    // After this record the back end naps, and all further records stay in the queues.
     guard.pipeline().log(&log::Record::builder().args(format_args!("the next")).build());
     thread::sleep(Duration::from_millis(100));
     for number in 0..3 {

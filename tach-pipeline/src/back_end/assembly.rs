@@ -176,7 +176,7 @@ impl Spans {
     }
 
     /// Begins to look for spans whose records were dropped, and marks every span that began before
-    /// as incomplete. Call if records were dropped that no span counts.
+    /// as incomplete. Call if records were dropped and no span counts them.
     pub(super) fn suspect_loss(&mut self) {
         self.traces.suspect_loss(self.shared.now());
     }

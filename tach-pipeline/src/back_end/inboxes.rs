@@ -23,8 +23,8 @@ use crate::queue::{Loss, Queue, Taken, barrier};
 
 /// How often memory that was not needed in the meantime is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);
-/// How often memory is freed before nothing is left to free: the first time finds what was needed
-/// before it, and the second what was not needed since.
+/// How many times memory is freed after the last records came. Each time frees what was not needed
+/// since the time before, so the first time may find nothing.
 const TRIMS: u32 = 3;
 
 /// After this many rounds without bytes, the queue falls asleep: the next record of its thread
@@ -116,7 +116,7 @@ impl Inboxes {
         self.trims > 0
     }
 
-    /// Returns the queues that came in this round, and all queues.
+    /// Returns the queues that are new in this round, and all queues.
     pub(crate) fn queues(&self) -> (&[Arc<Queue>], &[Arc<Queue>]) {
         (self.all.get(self.before_round..).unwrap_or_default(), &self.all)
     }

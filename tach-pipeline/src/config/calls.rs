@@ -14,14 +14,14 @@ use serde::{Deserialize, Deserializer};
 pub(super) trait Keys: Sized + 'static {
     /// The keys, in the order in which their methods are called.
     const KEYS: &'static [&'static str];
-    /// Keys of which a table has one.
+    /// A table must contain one of these keys.
     const NEEDS: &'static [&'static str] = &[];
-    /// Keys of which a table has one at most.
+    /// A table may contain one of these keys at most.
     const EITHER: &'static [&'static str] = &[];
-    /// Whether a table has one key in all, which may also stand alone, as a text.
+    /// Whether a table contains exactly one key. The key may also be written alone, as a text.
     const IS_CHOICE: bool = false;
 
-    /// Reads the value of `key`. Returns no call for a value that is like no key.
+    /// Reads the value of `key`. Returns no call for a value that means the same as a missing key.
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl<'de, T: Keys> Visitor<'de> for Table<T> {
         Err(E::invalid_type(Unexpected::Bool(is_on), &self))
     }
 
-    /// Reads a name as a table with that key, and hides another text, which may be an endpoint with
-    /// a password.
+    /// Reads a name as a table with that key. Otherwise the error hides the text, which may be an
+    /// endpoint with a password.
     fn visit_str<E: Error>(self, name: &str) -> Result<Calls<T>, E> {
         if T::IS_CHOICE {
             return self.visit_map(MapDeserializer::new(iter::once((name, true))));
@@ -165,7 +165,7 @@ pub(super) fn turn_on<'de, A: MapAccess<'de>, T>(
     Ok(is_on.then(|| Call::new(is_on, |options, _| method(options))))
 }
 
-/// Like [`call`], for what is made of a choice.
+/// Like [`call`], for options that are made of the chosen value.
 pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + Hash + 'static>(
     from: &mut A,
     make: impl FnOnce(V) -> T + 'static,
@@ -173,9 +173,9 @@ pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + Hash + 'st
     Ok(Some(Call::new(from.next_value()?, |_, value| Some(make(value)))))
 }
 
-/// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those
-/// with another value that serde reads, with a [number](super::parsed::Number), with a number of
-/// bytes or with a value that is [parsed](super::parsed), and of those without an argument, which
+/// Implements [`Keys`] for options. Each key is the name of its method. The lists are: methods with
+/// a text, with another value that serde reads, with a [number](super::parsed::Number), with a
+/// number of bytes, with a value that is [parsed](super::parsed), and without an argument, which
 /// are called for `true`. `makes` has constructors without an argument, and `calls` the keys that
 /// need more than a call of the method.
 macro_rules! keys {

@@ -70,7 +70,7 @@ keys! {
 #[serde(expecting = "a list of the program's and the host's name, such as [\"shop\", \"web-1\"]")]
 struct Bunyan(String, String, #[serde(default)] End);
 
-/// What stands for the levels.
+/// The texts or the numbers that are written for the levels.
 #[derive(Deserialize, Hash)]
 #[serde(untagged, expecting = "expected six texts or six numbers, from slog's Critical to Trace")]
 enum Levels {

@@ -15,8 +15,8 @@ use tach_core::{Offset, adapter};
 #[derive(Hash)]
 pub(super) struct Parsed<T>(pub(super) T);
 
-/// Implements `Deserialize` for values by the functions that parse their texts, and by the names of
-/// what is expected.
+/// Implements `Deserialize` for types, each with the function that parses its text and a
+/// description of what is expected.
 macro_rules! parsed {
     ($($type:ty = $parse:expr, $expected:literal;)+) => {
         $(impl<'de> serde::Deserialize<'de> for $crate::config::parsed::Parsed<$type> {
@@ -37,8 +37,8 @@ parsed! {
         r#"a path as a text, such as "${HOME}/app.log""#;
 }
 
-/// Returns a path in which variables of the environment and the home folder stand for their names.
-/// Without them, a folder of such a name would be made.
+/// Returns a path with its variables of the environment and its `~` replaced by their values. If
+/// one has no value, fails: otherwise a folder of that name would be made.
 fn expanded(path: &str) -> Result<PathBuf, String> {
     let variable = |name: &str| {
         let value = adapter::variable(name).and_then(|value| OsString::into_string(value).ok());
@@ -67,7 +67,7 @@ impl<T, R: Display, F: FnOnce(&str) -> Result<T, R>> Visitor<'_> for Text<F> {
     }
 }
 
-/// The end of a list of arguments. Some formats ignore what follows the last one that is read.
+/// The end of a list of arguments. Refuses further elements, which some formats would ignore.
 #[derive(Default, Hash)]
 pub(super) struct End;
 

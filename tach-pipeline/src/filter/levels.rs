@@ -86,7 +86,7 @@ impl Only {
     }
 }
 
-/// A panic of the function leaves nothing of the pipeline's half done.
+/// A panic of the function leaves no state of the pipeline half changed.
 impl UnwindSafe for Only {}
 impl RefUnwindSafe for Only {}
 
@@ -214,8 +214,8 @@ impl Levels {
     }
 }
 
-/// Returns why a directive, with the [name](named) of its level, hardly does what it was written
-/// for, with front ends that are `compiled` with records up to these levels.
+/// Returns why a directive hardly does what it was written for. Its level must be a [name](named).
+/// `compiled` are the front ends, each with the most verbose level that it is compiled with.
 fn doubt(
     directive: &str,
     compiled: impl IntoIterator<Item = (&'static str, LevelFilter)>,

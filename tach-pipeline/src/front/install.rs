@@ -1,4 +1,4 @@
-//! The pipeline installed for all front ends, and its filter in what they have cached.
+//! Installs the pipeline for all front ends, and updates the levels that they have cached.
 
 use core::time::Duration;
 use std::io::{self, IsTerminal as _};

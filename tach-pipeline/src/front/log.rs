@@ -81,14 +81,15 @@ impl VisitFields for Fields<'_, '_> {
 }
 
 impl Pipeline {
-    /// Returns the state of the pipeline that logs the record, unless that is disabled.
+    /// Returns the state of the pipeline that logs the record. In a forked child, returns `None`
+    /// for a disabled record, which must start no pipeline there.
     #[inline]
     fn state_for(&self, record: &Record<'_>) -> Option<&Shared> {
         let own = &self.handle.own;
         if own.process.is_current() { Some(own) } else { self.state_in_child(record) }
     }
 
-    /// The first record in a forked child starts a pipeline there.
+    /// Starts a pipeline at the first enabled record in a forked child.
     #[cold]
     fn state_in_child(&self, record: &Record<'_>) -> Option<&Shared> {
         self.enabled(record.metadata()).then(|| &**self.shared())

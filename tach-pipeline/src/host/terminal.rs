@@ -7,9 +7,9 @@ use tach_core::adapter;
 /// Returns whether `stream` has colors: if it is a terminal that shows them, or the user wants them
 /// elsewhere too, and does not forbid them.
 ///
-/// `NO_COLOR` forbids them (no-color.org), `FORCE_COLOR` (force-color.org) and `CLICOLOR_FORCE`
-/// (bixense.com/clicolors) want them, each unless it is empty. `0` is a word for no in the latter
-/// two. A terminal whose `TERM` is `dumb` or not set shows none.
+/// `NO_COLOR` (no-color.org) forbids colors. `FORCE_COLOR` (force-color.org) and `CLICOLOR_FORCE`
+/// (bixense.com/clicolors) demand them, unless the value is `0` or `false`. An empty variable
+/// counts as unset. A terminal whose `TERM` is `dumb` or not set shows none.
 pub(crate) fn shows_colors(stream: &impl IsTerminal) -> bool {
     let is_set = |name| adapter::variable(name).filter(|value| !value.is_empty());
     let is_forced = |name| is_set(name).is_some_and(|value| value != "0" && value != "false");

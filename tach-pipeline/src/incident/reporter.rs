@@ -31,7 +31,7 @@ pub(crate) struct Reporter {
     states: [State; KINDS],
 }
 
-/// A panic of the owner's function leaves nothing of the pipeline's half done.
+/// A panic of the owner's function leaves no state of the pipeline half changed.
 impl UnwindSafe for Reporter {}
 impl RefUnwindSafe for Reporter {}
 

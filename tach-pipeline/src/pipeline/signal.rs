@@ -139,13 +139,13 @@ impl Waiter {
         Self { process: AtomicU32::new(0), signal: AtomicI32::new(0), nap: Nap::new() }
     }
 
-    /// Notes that the thread is one of `process`. Returns whether it was not.
+    /// Stores that the thread belongs to `process`. Returns whether it did not before.
     fn begin(&self, process: u32) -> bool {
         // ORDERING: Relaxed: publishes nothing.
         self.process.swap(process, Ordering::Relaxed) != process
     }
 
-    /// Passes a signal to the thread. Returns whether there is one in this process.
+    /// Passes a signal to the thread. Returns whether this process has the thread.
     fn pass(&self, signal: c_int) -> bool {
         // ORDERING: Relaxed: publishes nothing.
         let is_there = self.process.load(Ordering::Relaxed) == process::id();

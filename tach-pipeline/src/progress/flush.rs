@@ -60,8 +60,8 @@ impl Done {
     }
 
     /// Notes whether the sink has written anything since it was first seen to be late. If a wait
-    /// ends in vain, marks a sink that has not. Waits that are each shorter than [`STALLED`] add
-    /// up.
+    /// ends in vain, and the sink has written nothing for [`STALLED`], marks the sink as stalled.
+    /// Shorter waits add up.
     fn look(&mut self, counts: &SinkCounts, is_in_vain: bool) {
         let written = counts.bytes.get();
         let is_late = !counts.is_remote && counts.waiting() > 0;
@@ -204,7 +204,7 @@ impl Flush {
         self.change(|state| state.sinks[sink] = Done::new(number, failure));
     }
 
-    /// Begins to wait for a sink that is opened, from the next request on that is passed on.
+    /// Begins to wait for a sink that is opened, from the next request that is passed on.
     pub(crate) fn opened(&self, sink: usize) {
         self.change(|state| {
             let done = Done::new(state.passed_on, None);

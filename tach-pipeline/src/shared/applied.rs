@@ -20,6 +20,6 @@ pub(crate) struct Applied {
     /// Whether the records outlive the process, by a file that has a place for each sink.
     pub(crate) survives: bool,
     pub(crate) sinks: Vec<Known>,
-    /// The options for a forked child, whose type belongs to the room of the builder.
+    /// The options for a forked child, whose type belongs to the module of the builder.
     pub(crate) options: Box<dyn Any + Send>,
 }

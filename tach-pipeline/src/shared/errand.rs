@@ -58,7 +58,7 @@ mod tests {
     use crate::sink::all::Opened;
     use crate::stats::Counts;
 
-    /// A flush that was requested before may have missed records that were logged before.
+    /// An earlier flush may have missed records that were logged before the errand.
     #[test]
     fn an_errand_waits_for_its_own_flush() {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, Vec::new());

@@ -1,4 +1,4 @@
-//! In place of what is shared about spans, without a feature that has spans.
+//! Stands in for the shared state of spans, in builds without spans.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
 use core::marker::PhantomData;

@@ -29,7 +29,8 @@ pub(crate) struct Spans {
     pub(crate) callers: Callers,
     /// The ids of open spans.
     pub(crate) contexts: Contexts,
-    /// Whether records have the ids of spans that have no origin.
+    /// Whether records have the pipeline's own ids of spans. Otherwise they have the ids of the
+    /// caller whose context a span passes on, if there is one.
     pub(crate) has_own_ids: bool,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<Collected>,

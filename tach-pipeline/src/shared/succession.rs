@@ -30,8 +30,9 @@ pub(crate) struct Succession {
     next: OnceLock<Handle>,
     /// `None` in a test.
     pub(crate) start: Option<Box<Start>>,
-    /// The generation of the last process of which a thread began to start the pipeline. A number
-    /// instead of a lock: that thread may have been forked meanwhile.
+    /// The generation of the last process in which a thread began to start the pipeline. A number
+    /// instead of a lock: a child that is forked meanwhile has no thread that would release the
+    /// lock.
     begun: AtomicU32,
     /// The generation of the last process that could not start the pipeline.
     failed: AtomicU32,

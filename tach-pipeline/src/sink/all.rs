@@ -211,8 +211,8 @@ impl Sinks {
         self.dropped_spans += spans;
     }
 
-    /// If queues dropped records, adds a record that states their number. Before the end, a second
-    /// after the last such record.
+    /// If queues dropped records, adds a record that states their number. Before the end, waits
+    /// until a second after the last such record.
     pub(crate) fn report_queue_drops(&mut self, occasion: Occasion, now: UnixTime) {
         let Some(dropped) = self.unreported.due(occasion, true) else { return };
         self.unreported.report();

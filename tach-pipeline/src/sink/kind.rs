@@ -146,7 +146,7 @@ impl Target for File {
         faults.add_all(found.0);
     }
 
-    /// With the whole path: the child may have another folder by then.
+    /// Makes the path absolute: the child may have another working folder by then.
     fn again(&self) -> Box<dyn Target> {
         let path = path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         Box::new(Self { path, options: self.options })

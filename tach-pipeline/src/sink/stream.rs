@@ -99,7 +99,8 @@ impl Stream {
     pub(super) fn make_room(&mut self, happened: Happened) -> bool {
         self.added += 1;
         if self.batch.len() >= BATCH {
-            // The back end notes how far it has come before the only sink writes.
+            // If the only sink notes its writes in a file, don't write here: the back end must
+            // first note how far it has come.
             if self.here.as_ref().is_some_and(|here| here.output.notes.is_none()) {
                 self.pass_on();
             }
@@ -156,7 +157,7 @@ impl Stream {
     }
 
     /// If records were dropped before they reached the batch, adds a record that states their
-    /// number. Before the end, a second after the last such record.
+    /// number. Before the end, waits until a second after the last such record.
     #[inline]
     fn report_dropped(&mut self, occasion: Occasion) {
         if self.unreported.dropped.is_some() && self.formatter.takes_events() {

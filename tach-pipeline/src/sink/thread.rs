@@ -225,7 +225,8 @@ impl ServedLane {
     }
 
     /// Returns the pause before the next try of a flush. A pause that a remote receiver asks for is
-    /// kept. Otherwise the callers must not miss a receiver that works again before they give up.
+    /// kept. Otherwise tries once more before the callers give up, in case the receiver works
+    /// again.
     fn pause(&self, deadline: Option<Instant>) -> Duration {
         match deadline {
             _ if self.output.asks_for_pause() => self.output.receiver_pause(),

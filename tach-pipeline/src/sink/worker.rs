@@ -138,8 +138,8 @@ impl Worker {
         (&self.link, self.lane)
     }
 
-    /// At the end, sinks without room get the rest of the queues nevertheless, so that no other
-    /// sink waits for them.
+    /// Returns whether the sink gets the rest of the queues even without room: at the end, unless
+    /// it stalls, so that no other sink waits for it.
     fn is_served_at_end(&self) -> bool {
         self.stalled_at.is_none() && self.progress.flush.is_end_awaited()
     }

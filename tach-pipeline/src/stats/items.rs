@@ -26,7 +26,7 @@ pub(crate) const QUEUE_FULL: &str = "since a queue was full; Builder::queue_byte
 pub(crate) const SINK_FAILED: &str = "while the sink failed or did not keep up; \
     SinkStats::last_error says why, and Sink::buffer_bytes lets more wait";
 
-/// The end waits no longer.
+/// Why records are lost if the end waits no longer.
 pub(crate) const LATE: &str = "not written in time, which Builder::flush_timeout sets";
 
 /// Like [`LATE`], if the records outlive the process.

@@ -50,7 +50,7 @@ fn observe(observer: Option<Observer>) {
 /// A folder with a log, and the folder of the pipelines' files in it. It disappears with the value.
 struct Scene(PathBuf, Log);
 
-/// A log with an inode, which the files of pipelines name: where the log is now. Scenes hand it on.
+/// Where a log is now. The files of pipelines name its inode, so scenes move the same file.
 #[derive(Clone)]
 struct Log(Arc<Mutex<PathBuf>>);
 
@@ -158,7 +158,7 @@ impl Scene {
         for _ in 0..10_000 {
             let mut names = fs::read_dir(self.files()).unwrap().map(|it| it.unwrap().file_name());
             let has_ended = |name| {
-                // It may be removed meanwhile.
+                // The file may be removed meanwhile.
                 let bytes = fs::read(self.files().join(name)).unwrap_or_default();
                 bytes.get(OWNER).is_none_or(|owner| owner.iter().all(|byte| *byte == 0))
             };
@@ -193,10 +193,10 @@ impl Scene {
         Snapshot { log, file, files, returned, received }
     }
 
-    /// Creates a scene that is as another one was, with the same log: the files name its inode.
+    /// Creates a scene as the snapshot shows it, with the same log: the files name its inode.
     fn after(snapshot: &Snapshot) -> Self {
         let mut scene = Self::new();
-        // Removes the log of the new scene.
+        // The earlier log replaces the log of the new scene.
         scene.1 = snapshot.file.clone();
         snapshot.file.move_to(&scene.log());
         fs::write(scene.log(), &snapshot.log).unwrap();
@@ -249,8 +249,8 @@ impl Scene {
         core::mem::take(&mut *found.lock().unwrap())
     }
 
-    /// Asserts that the log has each record, in order, and none less than had returned. Only
-    /// records that say that they were recovered may be there twice. Returns how many are.
+    /// Asserts that the log has the records in order, and at least those whose calls had returned.
+    /// Only records that are marked as recovered may be there twice. Returns how many are.
     fn check(&self, returned: u64, what: &str) -> u64 {
         let text = fs::read_to_string(self.log()).unwrap();
         let (mut next, mut twice) = (0, 0);

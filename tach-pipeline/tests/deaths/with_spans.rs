@@ -21,7 +21,7 @@ use super::{Counts, Scene, Snapshot};
 use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Pipeline, Sink};
 use test_support::is_alone;
 
-/// The word of a file that says how far it was passed on. Ones, if nothing is left.
+/// The word of a file that states how far it was passed on. All bits are set if nothing is left.
 const TAKEN: core::ops::Range<usize> = 88..96;
 
 /// What the process does with spans, by their numbers.
@@ -169,9 +169,8 @@ fn has(span: &Span, key: &str) -> bool {
     span.attributes.iter().any(|it| it.key == key)
 }
 
-/// Asserts that each span is whole, and there if it had ended before a flush that had returned, as
-/// far as the operations had. As many may be there twice as the log says. Returns how many are
-/// there.
+/// Asserts that each span is whole, and that a span is there if it had ended before a flush among
+/// the first `operations`. The log states how many may be there twice. Returns how many are there.
 fn check(scene: &Scene, operations: usize, spans: &[Span], what: &str) -> usize {
     let log = fs::read_to_string(scene.log()).unwrap();
     let doubtful = log.lines().filter_map(|line| {
@@ -246,7 +245,7 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
     let mut there = 0;
     for (at, death) in deaths.iter().enumerate().step_by(every) {
         let scene = Scene::after(death);
-        // The second one finds nothing.
+        // The second pipeline finds nothing.
         for _ in 0..2 {
             drop(Collector::recorder(&scene));
             scene.wait();

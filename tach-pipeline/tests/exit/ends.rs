@@ -197,7 +197,7 @@ pub(crate) fn child(way: &str) -> bool {
         return true;
     }
     let Some(end) = way.strip_prefix(PREFIX) else { return false };
-    // Cores of a test are of no use.
+    // A test needs no core files.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
     use_defaults();
     match end {
@@ -240,7 +240,7 @@ pub(crate) fn child(way: &str) -> bool {
         for number in 0..RECORDS {
             log::info!(logger: *other.pipeline(), "record {number}");
             if number == 0 {
-                // Its first round ends before the others come.
+                // Let the first round of that pipeline end before its other records come.
                 thread::sleep(Duration::from_millis(200));
             }
         }

@@ -31,7 +31,7 @@ const EXITS: [&str; 6] =
 #[cfg(not(unix))]
 const EXITS: [&str; 3] = ["return", "panic", "panic in a thread"];
 
-/// Each of the pairs, several times.
+/// How many runs there are: each pair of a guard and an exit comes several times.
 const RUNS: usize = 88;
 
 fn main() {

@@ -40,7 +40,7 @@ fn terminated() {
     }
 }
 
-/// A service as the guide has it.
+/// A service as in the guide.
 fn serve_requests(way: &str, endpoint: &str) {
     use std::io::{self, Write as _};
 

@@ -177,7 +177,7 @@ fn pipelines(scene: &str, folder: &Path) -> bool {
         "threads of a child" => {
             builder.sink(file()).init().unwrap();
             wait_for(fork(|| {
-                // All of them find that there is no pipeline yet.
+                // All threads find that there is no pipeline yet.
                 let all = Barrier::new(4);
                 thread::scope(|scope| {
                     for number in 0..4 {
@@ -280,7 +280,7 @@ fn tracing_warn(child: u64, number: u64) {
     log::warn!("child {child} {number}");
 }
 
-/// Forks children while threads log, which log in a span of the parent.
+/// Forks children while threads log. The children log in a span of the parent.
 fn flood(builder: Builder) {
     let guard = builder.build().unwrap();
     guard.pipeline().set_logger().unwrap();

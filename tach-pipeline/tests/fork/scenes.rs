@@ -7,7 +7,7 @@ use std::{env, fs, process};
 
 use crate::child::{CHILDREN, FOLDER, RECORDS, SCENE, TO};
 
-/// The number of forks under load: so many that one of them finds each lock held.
+/// The number of forks under load: so many that each lock is held at one of them.
 const FORKS: u64 = 300;
 
 /// The scenes, and how many children log how many records each.
@@ -57,7 +57,7 @@ pub(crate) fn run() {
     }
 }
 
-/// Asserts that a scene logs each record once, and says nothing.
+/// Asserts that a scene logs each record once, and prints nothing else.
 fn logs(name: &str, to: &str, children: u64, records: u64) {
     let scene = Scene::new(name);
     let output = scene.run(to);
@@ -246,7 +246,8 @@ fn assert_quiet(name: &str, output: &Output) {
     assert!(told.is_empty(), "{name}: {told}");
 }
 
-/// Asserts that each child's numbers are there once, and in order, and each record of the parent's.
+/// Asserts that each child's numbers are there once, in any order, and so is each record of the
+/// parent.
 fn assert_all(name: &str, lines: &[String], children: u64, records: u64, of_parent: u64) {
     let mut counts = BTreeMap::<u64, Vec<u64>>::new();
     let mut parents = BTreeMap::<Vec<String>, u64>::new();

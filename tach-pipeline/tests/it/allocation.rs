@@ -82,7 +82,7 @@ fn events_within_spans_do_not_either() {
     });
 }
 
-/// For a sink of events, the registry keeps the fields of spans, which does.
+/// With a sink of events, the registry would keep the fields of spans, and allocate.
 #[cfg(feature = "otlp")]
 #[test]
 fn spans_do_not_either() {

@@ -42,7 +42,7 @@ const RECORDS: usize = 12_500;
 const TIMES: usize = 200;
 const STEP: usize = RECORDS / TIMES + 1;
 
-/// The numbers of the records in a file: of the thread, and in the thread.
+/// For each record in a file, the number of its thread, and its number in the thread.
 fn numbers(folder: &Folder, file: &str) -> Vec<(usize, usize)> {
     let text = fs::read_to_string(folder.path(file)).unwrap();
     let numbers = text.lines().map(|line| {
@@ -245,7 +245,7 @@ fn a_sink_that_is_the_same_stays_open_and_takes_its_filter() {
     info(pipeline, "two");
     pipeline.apply(config(&folder, &["filter = 'info'\n", B, text].concat())).unwrap();
     info(pipeline, "three");
-    // The program changes it meanwhile. The file applies again.
+    // The program changes the filter meanwhile. The next configuration sets it again.
     pipeline.set_filter("off").unwrap();
     info(pipeline, "four");
     pipeline.apply(config(&folder, &["filter = 'info'\n", text, B].concat())).unwrap();
@@ -343,7 +343,7 @@ fn fifo(folder: &Folder, name: &str) {
     mknodat(CWD, folder.path(name), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
 }
 
-/// Nobody reads the FIFO. The wait is bounded, and the loss is counted and told.
+/// Nobody reads the FIFO. The wait is bounded, and the loss is counted and reported.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sink_that_stalls_is_closed() {
@@ -358,7 +358,7 @@ fn a_sink_that_stalls_is_closed() {
     }
     pipeline.apply(config(&folder, A)).unwrap();
     info(pipeline, "after");
-    // It no longer holds up a flush.
+    // The closed sink no longer holds up a flush.
     pipeline.flush(LONG).unwrap();
     let sink = stats(pipeline, "fifo");
     assert!(sink.is_closed() && sink.written() > 0 && sink.dropped() > 0, "{sink:?}");
@@ -367,7 +367,7 @@ fn a_sink_that_stalls_is_closed() {
     let told = log.lines().find(|line| line.contains("was closed before")).unwrap();
     assert!(told.contains(&format!("count={}", sink.dropped())), "{told}");
     assert_eq!(log.lines().count() as u64, count + 2);
-    // Its thread still has it, so another sink of the name counts apart.
+    // The closed sink's thread still has its counts, so another sink of the name counts apart.
     pipeline.apply(config(&folder, &[A, stalls].concat())).unwrap();
     assert_eq!(pipeline.stats().sinks().len(), 3);
 }

@@ -63,7 +63,7 @@ assert_implements!([Send + Unpin] tach_pipeline::Config);
 
 #[test]
 fn sizes() {
-    // As a subscriber of tracing or a layer of one, it finds its spans, and knows the registry.
+    // For tracing, a handle also contains how it finds its spans, and the address of the registry.
     let keys = if cfg!(feature = "tracing") { size_of::<(u32, u64, usize)>() } else { 0 };
     assert_eq!(size_of::<Pipeline>(), 2 * size_of::<usize>() + keys);
     assert_eq!(size_of::<JournalExport>(), 0);

@@ -128,7 +128,7 @@ fn a_stream_that_is_no_terminal_has_none() {
     };
     let plain = [sorted(&format!("{LINE}{LOGFMT}")), LINE.to_owned()];
     assert_eq!(written(&[]), plain);
-    // Unless the user asks for them.
+    // The user may ask for colors.
     let colored = [sorted(&format!("{COLORED}{LOGFMT}")), LINE.to_owned()];
     for name in ["FORCE_COLOR", "CLICOLOR_FORCE"] {
         assert_eq!(written(&[(name, "1")]), colored, "{name}");

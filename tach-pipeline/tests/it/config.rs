@@ -136,7 +136,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
     let strict: Config = toml::from_str("strict_environment = true").unwrap();
     let by_hand = Pipeline::builder().strict_environment();
     assert_eq!(format!("{:?}", strict.builder()), format!("{by_hand:?}"));
-    // Nothing is a configuration too.
+    // An empty text is a configuration too.
     let empty: Config = toml::from_str("").unwrap();
     assert_eq!(format!("{:?}", empty.builder()), format!("{:?}", Pipeline::builder()));
 }
@@ -478,7 +478,7 @@ fn what_build_refuses_has_the_sinks_place_in_the_file() {
     let config: Config = serde_json::from_value(json!({"sinks": [file]})).unwrap();
     let one = config.builder().sink(Sink::file(&path)).build().unwrap_err().to_string();
     assert!(one.starts_with("sinks[0]: can't use Sink::rotate for "), "{one}");
-    // The program's own sinks have none.
+    // The program's own sinks have no such key.
     let own = Pipeline::builder().sink(Memory::default().json().buffer_bytes(5)).build();
     assert!(own.unwrap_err().to_string().starts_with("can't use Sink::buffer_bytes(5) for memory"));
 }

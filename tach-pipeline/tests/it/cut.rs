@@ -186,7 +186,7 @@ fn a_line_is_as_long_as_its_receiver_takes_it() {
         .sink(whole.json())
         .build()
         .unwrap();
-    // An escape has six bytes for one.
+    // An escape takes six bytes for one.
     let (escapes, plain) = ("\u{1b}".repeat(8_000), "x".repeat(100_000));
     let long = [&*escapes, &*plain, "short"];
     let log_it = |target: &str, message: &str, fields: &dyn log::kv::Source| {

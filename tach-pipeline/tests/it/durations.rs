@@ -102,7 +102,7 @@ fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
     assert!(memory.records().iter().all(|record| record["key"] == 7), "{}", memory.text());
 }
 
-/// A call counts a span that is not sampled itself, so no queue can be full.
+/// The calls themselves count spans that are not sampled, so a full queue loses none.
 #[test]
 fn a_full_queue_loses_no_duration() {
     const SPANS: u64 = 20_000;

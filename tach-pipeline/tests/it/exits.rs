@@ -156,7 +156,7 @@ fn outlives_the_handles() {
     drop(guard);
 }
 
-/// Leaves records in a queue, of which one more is dropped for each that the queue holds.
+/// Fills a queue while the sink stalls, so that further records are dropped.
 fn stalls_in_a_queue() {
     let (begins, begun) = std::sync::mpsc::channel();
     let mood = move || {
@@ -316,7 +316,7 @@ fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
     let (output, _) = run("guard outlives the handles");
     let told = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<_> = told.lines().collect();
-    // Once by the sink, which tries again, and once by the guard.
+    // The sink prints the reason once, and tries again. The guard prints it too.
     let reason = "tach-pipeline: can't write the log to fails: on purpose";
     assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
     let count = "tach-pipeline: 1 record for fails was not written in time, which \

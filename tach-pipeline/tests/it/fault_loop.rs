@@ -39,7 +39,7 @@ fn program_that_survives() {
 
 fn run(option: impl FnOnce(Builder, &Path) -> Builder) {
     let Some(folder) = folder() else { return };
-    // strace comes meanwhile.
+    // Wait until strace is attached.
     let _may_fail = io::stdin().read(&mut [0]);
     let incidents = Arc::<AtomicU64>::default();
     let count = Arc::clone(&incidents);
@@ -62,7 +62,7 @@ fn run(option: impl FnOnce(Builder, &Path) -> Builder) {
             format!("{lost} {}", incidents.load(Ordering::SeqCst))
         }
     };
-    // The call that fails may be one of these.
+    // The call that is made to fail may be one of these.
     let path = folder.join("report");
     (0..9).find(|_| fs::write(&path, &report).is_ok()).unwrap();
     // The test's own output could fail.

@@ -183,7 +183,7 @@ fn a_back_end_that_panics_again_ends_and_says_so() {
     let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
     assert!(error.to_string().contains("panicked"), "{error}");
-    // Another panic with that message, and no third one.
+    // This flush causes a second panic with that message. There is no third one.
     let _ended = pipeline.flush(LONG);
     while ends.load(Ordering::SeqCst) == 0 {
         thread::sleep(Duration::from_millis(1));

@@ -126,7 +126,7 @@ fn folders_are_made() {
     }
 }
 
-/// After each write, and with the file's folder.
+/// The file is deleted after each write, together with its folder.
 #[cfg(unix)]
 #[test]
 fn a_file_that_is_deleted_is_made_again_and_lacks_nothing() {
@@ -270,7 +270,7 @@ fn a_file_of_yesterday_is_rotated_and_the_oldest_files_are_deleted() {
     }
     assert_eq!(folder.messages("app.log"), ["4"]);
     let old = || old_files(&folder).into_iter().filter(|name| name.ends_with('Z'));
-    // A thread deletes them.
+    // A thread deletes the surplus files.
     while old().count() > 3 {
         thread::sleep(Duration::from_millis(1));
     }
@@ -285,7 +285,7 @@ fn old_files_are_compressed_and_complete() {
     use std::io::Read as _;
     let folder = Folder::new("compressed");
     let path = folder.path("app.log");
-    // Left by a process that ended in the midst of it.
+    // Left by a process that ended while it compressed a file.
     let left = "app.log.20250101T000000.000000Z";
     fs::write(folder.path(left), "2025-01-01T00:00:00.000000Z INFO  app: left\n").unwrap();
     fs::write(folder.path(&format!("{left}.gz.part")), "half").unwrap();
@@ -293,7 +293,8 @@ fn old_files_are_compressed_and_complete() {
     let guard = Pipeline::builder().sink(Sink::file(&path).rotate(rotation)).build().unwrap();
     (0..20_000).for_each(|number| info(guard.pipeline(), &number.to_string()));
     guard.pipeline().flush(LONG).unwrap();
-    // Also those of rotations that came while others were compressed, without a further rotation.
+    // The files of rotations that came during a compression are compressed too, without a further
+    // rotation.
     let is_done = |names: &[String]| names.iter().all(|name| name.ends_with("Z.gz"));
     let start = Instant::now();
     while !is_done(&old_files(&folder)) {
@@ -449,7 +450,7 @@ fn synced() {
     }
 }
 
-/// Also a disk that refuses: its file must not grow with each try.
+/// If the disk refuses, the file must not grow with each try.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_write_waits_for_the_disk_if_asked_to() {

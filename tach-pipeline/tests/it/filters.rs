@@ -90,7 +90,7 @@ fn a_filter_for_a_time_returns_to_the_one_before() {
     guard.pipeline().set_filter("off").unwrap();
     guard.pipeline().set_filter_for("error", lasting).unwrap();
     assert_eq!(guard.pipeline().max_level(), LevelFilter::Error);
-    // Several times return to the filter before the first.
+    // After several filters for a time, the filter from before the first one returns.
     guard.pipeline().set_filter_for("info", short).unwrap();
     guard.pipeline().set_filter_for("debug", short).unwrap();
     // If it never does, the test runner notices.
@@ -116,7 +116,7 @@ fn sinks_of_one_stream_have_names() {
     assert!(error.contains("Sink::name(\"\") for memory"), "{error}");
 }
 
-/// The levels below one, which no other filter can select.
+/// A function can select a level and the more verbose ones, which no other filter can.
 #[test]
 fn a_function_decides_with_the_filter_of_a_sink() {
     let (below, app, panics) = (Memory::default(), Memory::default(), Memory::default());

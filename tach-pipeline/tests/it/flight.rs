@@ -308,7 +308,7 @@ fn a_report_of_a_file_stops_nobody() {
     });
     let guard = builder.flight_recorder(recorder).build().unwrap();
     within(guard.pipeline(), || {
-        // If each waited for a few seconds, the function would give up.
+        // If each flush waited for a few seconds, the function would give up.
         for _ in 0..20 {
             drop(tracing::info_span!("slow"));
             guard.pipeline().flush(LONG).unwrap();
@@ -604,7 +604,7 @@ fn dumps_of_other_users_stay() {
     for name in [&*theirs, &*link, victim] {
         assert!(folder.path(name).exists(), "{name}");
     }
-    // Where they may write, they could lay a link in the place of a dump.
+    // Others who may write to the folder could put a link in the place of a dump.
     set_mode(&folder.path(""), 0o1777);
     let error = Pipeline::builder().flight_recorder(recorder()).build().unwrap_err();
     assert!(error.is_open() && error.to_string().contains("may write the folder"), "{error}");

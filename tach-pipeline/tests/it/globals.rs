@@ -84,7 +84,7 @@ fn child() {
         "set_logger, then registry" => {
             let guard = builder().build().unwrap();
             guard.pipeline().set_logger().unwrap();
-            // The subscriber is set, and then no second logger.
+            // This sets the subscriber, but no second logger.
             subscriber(guard.pipeline()).try_init().unwrap_err();
             log_all();
         }
@@ -116,8 +116,8 @@ fn child() {
             log_all();
             forks::in_child(|| {
                 log::info!(target: "by_log", key = 0; "info");
-                // Takes the place of the pipeline that the record has started. Its filter refuses
-                // the events of `log_all` that the parent's accepts.
+                // This pipeline takes the place of the one that the record has started. Its filter
+                // refuses the events of `log_all` that the parent's accepts.
                 let pipeline = builder().filter("debug,quiet=off").init().unwrap();
                 log_all();
                 span.record("b", 2);

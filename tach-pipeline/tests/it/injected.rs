@@ -32,7 +32,7 @@ const CASES: [(&str, &str, &str); 17] = [
     ("mkdir,mkdirat", "EROFS", "1+"),
     ("fdatasync", "EIO", "1+2"),
     ("fdatasync", "ENOSPC", "1+3"),
-    // The first one is that of the build, which fails with it.
+    // The build makes the first call, and would fail with it.
     ("fsync", "EIO", "2+"),
     ("flock", "ENOLCK", "1+"),
     ("getdents64", "EIO", "1+"),

@@ -48,11 +48,11 @@ fn a_file_is_rotated_at_midnight_of_the_system_s_zone() {
     let zone = format!("XYZ{:02}:{:02}", behind / 60, behind % 60);
     let sign = if behind == 0 { '+' } else { '-' };
     let offset = format!("{sign}{:02}{:02}", behind / 60, behind % 60);
-    // The file was written before or after that.
+    // The file was written before or after that midnight.
     for (before, is_rotated) in [(1, true), (0, false)] {
         let folder = Folder::new(&format!("local-days-{before}"));
         let path = folder.path("app.log");
-        // With the older of two files by their times, though not by their texts.
+        // The second of these files is older by its time, although its text sorts last.
         let (old, older) = ("20200101T000000.000000-0100", "20200101T010000.000000+0100");
         for name in [old, older] {
             fs::write(folder.path(&format!("app.log.{name}")), "").unwrap();

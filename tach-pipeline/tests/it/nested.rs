@@ -28,7 +28,7 @@ fn a_value_may_log_when_it_is_printed() {
     assert_eq!(memory.messages(), [within, around, within, around]);
 }
 
-/// Between two fields that do not log.
+/// The field is between two fields that do not log.
 #[cfg(feature = "tracing")]
 #[test]
 fn a_field_of_tracing_may_log_when_it_is_printed() {

@@ -60,7 +60,7 @@ fn records_that_wait_are_merged_by_time() {
     let guard = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     info(guard.pipeline(), "gate");
     for number in 0..100 {
-        // A thread ends before the next one logs: each has a queue that some other one has used.
+        // A thread ends before the next one logs, so threads use the same queues in turn.
         CLOCK.advance(Duration::from_nanos(1));
         if number % 3 == 0 {
             thread::scope(|scope| {

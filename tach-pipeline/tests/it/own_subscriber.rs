@@ -162,7 +162,7 @@ fn a_span_of_another_subscriber_is_no_parent() {
     assert_eq!(fields(&memory), [["b"], ["a"]]);
 }
 
-/// A macro starts no such span, and a caller of `Dispatch` may.
+/// A macro starts no such span, but a caller of `Dispatch` may.
 #[test]
 fn a_span_beyond_the_filter_is_no_error() {
     let span = || info_span!("span");

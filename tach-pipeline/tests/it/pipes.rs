@@ -92,7 +92,7 @@ fn child() {
         }
         way => panic!("no such way: {way}"),
     }
-    // The harness prints the end of its line and the line's feed apart.
+    // Exit before the harness ends its line: it would write the end and the line feed apart.
     process::exit(0);
 }
 
@@ -119,8 +119,7 @@ fn text(ways: &[&str]) -> String {
     text
 }
 
-/// Returns the number of lines of each writer that are whole, and what stands within or between
-/// them and is neither whole nor of the harness.
+/// Returns the number of whole lines of each writer, and any other text that is not the harness's.
 fn read(ways: &[&str]) -> (Vec<usize>, Vec<String>) {
     let text = text(ways);
     let (mut whole, mut torn) = (vec![0; ways.len()], Vec::new());
@@ -185,7 +184,7 @@ fn a_record_of_several_lines_is_whole_on_a_pipe_with_several_writers() {
     assert_eq!(counts, [LINES / 4; 3]);
 }
 
-/// As `tool | head -1`.
+/// The reader is like the one of `tool | head -1`.
 #[test]
 fn a_reader_that_leaves_causes_no_complaint() {
     let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();

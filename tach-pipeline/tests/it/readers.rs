@@ -175,7 +175,7 @@ fn wait_until_idle(path: &Path) {
     }
 }
 
-/// Returns what stands in every file of a reader that begins with `name`.
+/// Takes the lines of a reader's file. A line that does not begin with the target is forged.
 fn lines(text: &str, seen: &mut Seen) {
     for line in text.lines() {
         match line.strip_prefix("app: ") {

@@ -125,7 +125,7 @@ fn flushes(pipeline: &Pipeline) {
 }
 
 /// One value opens spans and logs when the thread's memory is dropped. The other one logs after the
-/// pipeline's and the registry's memory of the thread: a registry has no spans there.
+/// memory of the pipeline and of the registry was dropped: a registry has no spans then.
 fn thread_ends(pipeline: &Pipeline) {
     struct Drops(fn());
     impl Drop for Drops {
@@ -186,7 +186,7 @@ fn twice(pipeline: &Pipeline) {
     assert_written(pipeline, 2 * 2, 2);
 }
 
-/// A layer that keeps a span for each, and drops it when that one ends.
+/// A layer that keeps another span for each span, and drops it when the span ends.
 #[derive(Clone, Default)]
 struct Keeps(Arc<Mutex<HashMap<Id, Span>>>);
 

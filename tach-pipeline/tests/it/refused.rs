@@ -127,7 +127,7 @@ fn a_file_s_options_must_work() {
     assert_refused(rotated(kept), &format!("Sink::file(\"{shown}\").{call}"), wanted);
     assert_built(rotated(kept.keep_bytes(65_536)));
     let wanted = "a mode is octal, 0o777 at most, and lets the owner write, such as 0o640";
-    // The first is decimal.
+    // The first mode is decimal.
     for mode in [600, 0o440, 0o10_640] {
         let call = format!("Sink::file(\"{shown}\").mode({mode:#o})");
         assert_refused(quiet().sink(Sink::file(&path).mode(mode)), &call, wanted);
@@ -277,8 +277,8 @@ fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
     let found = faults(quiet().flight_recorder(recorder));
     let start = "can't write the flight recorder's files to the folder /proc/self/task: ";
     assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
-    // Nothing is left in one that can be written. Other tests panic, and this recorder shall not
-    // write a file of that.
+    // Nothing is left in a folder that can be written. This recorder has no `on_panic`: other tests
+    // panic, and it must not write a file for that.
     let folder = Folder::new("refused-flight");
     let recorder = FlightRecorder::new()
         .folder(folder.path("made"), FlightFormat::trace_events())
@@ -378,7 +378,7 @@ fn a_syslog_daemon_has_an_address_and_names() {
             "each datagram is one message; only Syslog::tcp has a framing",
         ),
     ] {
-        // The faults are kept when the kind is not.
+        // The faults are kept although the conversion drops the kind.
         let sink: Sink = Sink::syslog(syslog).into();
         assert_refused(quiet().sink(sink), call, wanted);
     }

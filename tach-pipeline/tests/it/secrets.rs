@@ -83,6 +83,6 @@ fn a_collector_s_answer_repeats_no_key() {
     let said = String::from_utf8_lossy(&said);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     assert!(!said.contains("canary"), "{said}");
-    // Each of them in the incident, in the error of the flush and among the numbers.
+    // Each is redacted in the incident, in the error of the flush and in the statistics.
     assert!(said.matches("[redacted]").count() >= 3 * heads.len(), "{said}");
 }

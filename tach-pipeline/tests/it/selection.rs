@@ -45,7 +45,7 @@ fn an_error_has_the_records_written_that_led_to_it() {
     guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memories[0].messages(), ["written at once", "a", "b", "c", "error", "next"]);
     assert_eq!(memories[1].messages(), ["written at once", "b", "error", "next"]);
-    // They keep their times.
+    // The records that were kept keep their times.
     let times: Vec<_> =
         memories[0].records().iter().map(|record| record["ts"].to_string()).collect();
     assert!(times[1] < times[0] && times[0] < times[2] && times[3] < times[4], "{times:?}");
@@ -88,7 +88,7 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
         CLOCK.advance(Duration::from_nanos(1));
     };
     log(Level::Info, "app", "a");
-    // Of another message, another target, another level, another field.
+    // The next records differ in the message, the target, the level or a field.
     log(Level::Info, "app", "b");
     log(Level::Info, "other", "b");
     log(Level::Debug, "other", "b");
@@ -141,7 +141,7 @@ fn records_are_counted_by_level_also_those_that_are_not_written() {
     // The others are kept or refused.
     assert_eq!(counts(), [0, 2, 3, 0, 0]);
     assert_eq!(memory.messages().len(), 0);
-    // The first error has those written that were kept, and the other errors repeat it.
+    // The first error releases the kept records, and the other errors repeat it.
     (0..6).for_each(|_| log_at(guard.pipeline(), Level::Error, "app", "a"));
     assert_eq!(counts(), [6, 2, 3, 4, 0]);
     assert_eq!(memory.messages(), ["a", "the last record was repeated"]);

@@ -83,7 +83,7 @@ fn a_sink_that_stalls_holds_up_no_other() {
     }
 }
 
-/// In a round of more than all buffers hold.
+/// A round has more records than all buffers hold.
 #[test]
 fn a_full_sink_is_waited_for_once_the_others_have_all() {
     const COUNT: usize = 10_000;
@@ -385,6 +385,6 @@ fn records_that_a_queue_drops_are_counted() {
     assert_eq!(stats.records() + stats.dropped(), 1_001);
     assert_eq!(stats.logged(log::Level::Info), stats.records());
     assert_eq!(u64::from(count.load(Ordering::SeqCst)), stats.dropped());
-    // With a report.
+    // The sink has written a report too.
     assert_eq!(stats.sinks()[0].written(), stats.records() + 1);
 }

@@ -209,7 +209,7 @@ fn a_file_that_only_another_pipeline_wrote_is_rotated_on_demand() {
     assert!(texts.len() == 2 && texts[0].ends_with("new\n"), "{texts:?}");
 }
 
-/// What one pipeline writes counts for the other one too, also if that one does not follow.
+/// What one pipeline writes counts for the other one too, even if the other does not follow.
 #[test]
 fn a_file_of_two_pipelines_is_rotated_by_its_length() {
     const MOST: u64 = 10_000_000;
@@ -228,7 +228,7 @@ fn a_file_of_two_pipelines_is_rotated_by_its_length() {
             info(other.pipeline(), "short");
             other.pipeline().flush(LONG).unwrap();
         }
-        // It looks once a second.
+        // A pipeline checks the length once a second.
         let bytes = other.pipeline().stats().sinks()[0].bytes();
         assert!(bytes < MOST / 2, "{bytes}");
     }

@@ -34,7 +34,7 @@ fn logged(log: impl FnOnce(&Pipeline) + Send) -> Vec<Value> {
         assert_eq!(record["thread"], "named \"one\"");
         assert_eq!(format!("ThreadId({})", record["thread_id"]), format!("{id:?}"));
     }
-    // Another format is not disturbed.
+    // A format that asks for none of these parts is not changed.
     for (record, plain) in records.iter().zip(plain.records()) {
         let mut record = record.clone();
         let of_site = ["file", "line", "module", "thread", "thread_id"];

@@ -82,7 +82,7 @@ mod unix {
         fs::remove_file(path).unwrap();
     }
 
-    /// rsyslog takes what is beyond for a message of its own.
+    /// rsyslog takes the rest of a longer message for a message of its own.
     #[test]
     fn a_message_has_as_many_bytes_as_a_daemon_takes() {
         let (path, daemon) = bind("bound");

@@ -63,7 +63,7 @@ fn tailed(program: &Path, rotation: Rotation, compresses: bool) -> Vec<String> {
         }
         if number % CALLS == CALLS - 1 || number == LINES - 1 {
             guard.pipeline().flush(LONG).unwrap();
-            // The log, and the youngest old file.
+            // The log and the youngest old file stay uncompressed.
             let start = Instant::now();
             while compresses && has_plain_files(&folder) > 2 {
                 assert!(start.elapsed() < LONG, "the old files are not compressed");
@@ -95,8 +95,8 @@ fn delayed(rotation: Rotation) -> (Rotation, bool) {
     (rotation, false)
 }
 
-/// Checks that the program reads each line once, whatever the names, and with the default names
-/// not: it does not know these.
+/// Checks that the program reads each line once with each kind of names that it knows. It does not
+/// know the default names.
 fn check(name: &str) {
     let Some(program) = installed(name) else { return };
     let size = Rotation::new().max_bytes(150_000);

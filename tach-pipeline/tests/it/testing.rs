@@ -1,4 +1,4 @@
-//! What tests capture, which run in parallel here as everywhere.
+//! Captures of tests that run in parallel.
 
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -88,7 +88,7 @@ fn a_panic() {
     outside();
 }
 
-/// Nothing logs there.
+/// Outside of a capture, nothing logs.
 fn outside() {
     assert!(!log::log_enabled!(log::Level::Error));
     log::error!("nobody takes it");

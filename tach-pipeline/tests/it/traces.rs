@@ -102,7 +102,7 @@ fn child() {
     let _open = info_span!("open").entered();
     info_span!("around").in_scope(|| drop(info_span!("within")));
     pipeline.flush(LONG).unwrap();
-    // What waits for the open span is no record that waits to be written.
+    // Spans that wait for the open span don't count as waiting to be written.
     assert_eq!(pipeline.stats().sinks()[0].waiting(), 0);
     std::process::exit(0);
 }

@@ -37,7 +37,7 @@ fn library() -> PathBuf {
 fn builds(folder: &Path) -> Option<[PathBuf; 2]> {
     let path = library();
     let Ok(library) = fs::read(&path) else {
-        // `cargo test` builds it, and `cargo test --test plugins` does not.
+        // `cargo test` builds the library, and `cargo test --test plugins` does not.
         let is_required = env::var("TACH_TESTS").is_ok_and(|tests| tests == "all");
         assert!(!is_required, "{} is missing", path.display());
         eprintln!("NOT RUN: {} is missing", path.display());

@@ -4,7 +4,7 @@
 use log::{LevelFilter, Log};
 use tracing::{Dispatch, dispatcher};
 
-/// The test replaces these bytes in a copy of the library: a later build of it, as long.
+/// The test replaces these bytes in a copy of the library: a later build, of the same length.
 const BUILD: &str = "of the first build";
 
 /// Logs through `logger` and `subscriber`. The library has a `log` and a `tracing` of its own.

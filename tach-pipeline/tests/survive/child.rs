@@ -141,7 +141,7 @@ fn fork_for_long() {
 fn take_memory() {
     let mut taken = Vec::new();
     loop {
-        // The pages are written, so that they are there.
+        // Write the pages, so that the kernel allocates them.
         taken.push(vec![1_u8; 1024 * 1024]);
     }
 }
@@ -313,7 +313,7 @@ fn short_files(scene: &Scene, seed: u64) {
         for thread in 0..all {
             let (pipeline, barrier) = (guard.pipeline(), &barrier);
             scope.spawn(move || {
-                // Those behind the counts log too, and have no number.
+                // Threads without a count log too, but no numbered records.
                 if thread < THREADS {
                     log(scene, pipeline, thread, 0, 3, 0);
                 } else {

@@ -47,8 +47,8 @@ fn wait_for_another(scene: &Scene, before: &[PathBuf], child: &mut Child) {
     };
     // The back end has read what was in the lost file.
     has_gone_on(0);
-    // A call may have begun before that. The next one of its thread finds that its ring is of no
-    // use, and the one behind that is in the new file.
+    // A call may have begun before that. The next call of its thread finds that its ring is of no
+    // use, and the record of the call after that is in the new file.
     has_gone_on(3);
 }
 
@@ -116,8 +116,8 @@ pub(crate) fn limited(scene: &Scene, seed: u64) -> Summary {
     recovered(scene, seed)
 }
 
-/// A backup reads the file of a living process, which is its own, and closes it. Others start
-/// meanwhile, and take nothing.
+/// A process reads and closes its own file, as a backup would. Other processes start meanwhile, and
+/// take nothing.
 pub(crate) fn read_and_closed(scene: &Scene, seed: u64) -> Summary {
     let mut child = started(scene.child("read and close", 4 * seed));
     let before = scene.left();
@@ -151,7 +151,7 @@ pub(crate) fn in_a_row(scene: &Scene, seed: u64) -> Summary {
         let at = random.of(&[8, 4096 + 24, 0]);
         let end = if at == 0 { bytes.len() } else { at + 8 };
         bytes.get_mut(at..end).unwrap_or_default().fill(0x5a);
-        // Nobody uses it.
+        // No process uses the file.
         bytes.get_mut(272..304).unwrap_or_default().fill(0);
         let file = scene.files().join(format!("tach-1-{life:016x}.rings"));
         fs::write(&file, bytes).unwrap();

@@ -23,7 +23,7 @@ fn first_seed() -> u64 {
 
 type Test = (&'static str, u64, Sinks, fn(&Scene, u64) -> Summary);
 
-/// The tests, and how many children each of them kills for 100 in all.
+/// The tests, and how many children each of them kills if `TACH_KILLS` is 100.
 const TESTS: &[Test] = &[
     ("a_killed_process", 40, Sinks::One, killed),
     ("a_recovery_that_is_killed_too", 20, Sinks::One, recovery_killed),
@@ -94,8 +94,8 @@ pub(crate) fn run() {
     }
 }
 
-/// Ends the process if a test hangs, which would otherwise stop all tests behind it without a word.
-/// Receives what begins.
+/// Ends the process if a test hangs, which would otherwise stop all tests after it without a word.
+/// Send the name of each test that begins.
 fn watched() -> Sender<String> {
     /// A test takes some seconds, on a busy machine many.
     const LONGEST: Duration = Duration::from_secs(300);
@@ -183,7 +183,7 @@ fn recovery_killed(scene: &Scene, seed: u64) -> Summary {
     for _ in 0..=random.below(6) {
         let most = random.of(&[3_000, 10_000, 30_000]);
         if random.below(4) == 0 {
-            // It logs too, in threads with other numbers.
+            // This process logs too, in threads with other numbers.
             let first = 8 * (1 + random.size(6));
             if scene.returned()[first..first + 8].iter().all(|count| *count == 0) {
                 kill_after(scene.numbered_child("flood", seed, first), 5_000 + random.below(most));
@@ -240,7 +240,7 @@ fn two(scene: &Scene, seed: u64) -> Summary {
     let other = started(scene.numbered_child("flood", seed + 100, 8));
     let mut random = Random(seed ^ 0x22);
     kill_after(one, random.below(40_000));
-    // While the other program logs on.
+    // Recover while the other program goes on logging.
     scene.recover();
     kill_after(other, random.below(40_000));
     scene.recover();

@@ -33,7 +33,7 @@ impl Receivers {
     pub(crate) fn start(folder: &Path, refuses_first: bool) -> Self {
         let path = folder.join("pipe");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        // Opened for both, it never ends.
+        // Opened for reading and writing, the pipe never ends.
         let pipe = File::options().read(true).write(true).open(&path).unwrap();
         let (mut reader, mut log) = (pipe.try_clone().unwrap(), log(folder, "pipe"));
         thread::spawn(move || {

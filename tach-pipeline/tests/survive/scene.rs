@@ -175,7 +175,7 @@ impl Scene {
             self.check_that(seed, log, lines, |number, expected| number == expected)
         };
         let checked: Vec<_> = self.sinks.logs().iter().map(check).collect();
-        // A sink may have had all when another one had not.
+        // One sink may have written everything when another one had not.
         let recovered = checked.iter().map(|it| it.recovered).max().unwrap_or(0);
         let twice = checked.iter().map(|it| it.twice).sum();
         Summary { recovered, twice, ..checked[0] }
@@ -211,7 +211,7 @@ impl Scene {
         let mut doubtful = 0_u64;
         for line in lines {
             if let Some(count) = may_repeat(&line, log) {
-                // Those of a collector are not in order.
+                // The events of a collector are not in order.
                 doubtful = if log == "collector.log" { doubtful + count } else { count };
                 continue;
             }

@@ -128,8 +128,8 @@ pub(crate) fn recorder_killed(scene: &Scene, seed: u64) -> Summary {
     assert!(status.success(), "{status}");
     let files = fs::read_dir(scene.folder.join("flight")).unwrap().map(|it| it.unwrap().path());
     let files: Vec<_> = files.filter(|it| it.extension().is_some_and(|it| it == "otlp")).collect();
-    // A start that was killed behind its file, and before it had noted that, is followed by
-    // another.
+    // There may be several files: a start may be killed after it wrote a file, and before it stored
+    // that.
     let Some(file) = files.first() else {
         let logged: u64 = scene.returned().iter().sum();
         assert_eq!(logged, 0, "seed {seed}: no file");

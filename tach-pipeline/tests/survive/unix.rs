@@ -73,7 +73,7 @@ impl Group {
             |(folder, limit)| {
                 let group = Self(Path::new("/sys/fs/cgroup").join(folder).join(name));
                 fs::create_dir(&group.0).ok()?;
-                // Does not create the file, which the kernel has made.
+                // Don't create the file: the kernel has made it.
                 let file = fs::File::options().write(true).open(group.0.join(limit));
                 file.ok()?.write_all(memory.as_bytes()).ok()?;
                 Some(group)

@@ -19,7 +19,7 @@ pub(crate) struct Sent {
     pub(crate) tail: Option<WaitingTraces>,
     /// When the durations of spans were last passed to the sinks.
     exported: Instant,
-    /// How many durations there were then.
+    /// How many durations had been recorded by then.
     exported_count: u64,
 }
 

@@ -32,12 +32,12 @@ pub(super) fn note(metadata: &Metadata<'_>) {
     LAST.set(site_of(metadata));
 }
 
-/// Returns whether a record is the copy of an event that the pipeline has as the thread's
-/// subscriber. Otherwise each event would be logged twice: that feature belongs to programs whose
+/// Returns whether a record is the copy of an event that the pipeline received as the thread's
+/// subscriber. Otherwise each event would be logged twice: that feature is for programs whose
 /// subscriber takes no events.
 ///
-/// Such a record has the texts of the callsite, at their addresses, and they don't count as static.
-/// The macros of `log` pass static ones.
+/// A copy has the texts of the callsite, at the same addresses, but not as static texts. The macros
+/// of `log` pass static texts.
 #[cold]
 pub(in crate::front) fn is_copy(pipeline: &Pipeline, record: &Record<'_>) -> bool {
     let site = site(record.file(), record.target(), record.line());

@@ -55,8 +55,8 @@ impl Pipeline {
         let Parents { own: parent, elsewhere, is_trusted } = &parents;
         let trusted = elsewhere.as_ref().filter(|_| *is_trusted);
         let Surroundings { is_active, values, .. } = surroundings;
-        // If the service records no spans, it passes another process's span on, whose context is
-        // current at the boundary.
+        // If the service records no spans, it passes another process's span on. The context of that
+        // span is then current at the boundary.
         let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
         // The parent of a span at the boundary may still be replaced.
         let follows =
@@ -108,7 +108,7 @@ impl Pipeline {
             return true;
         }
         let (before, slot) = (target.context, span.ids());
-        // The move takes the words of the start.
+        // The move overwrites the words of the start.
         if !self.keep_start(target) {
             return false;
         }
@@ -174,9 +174,9 @@ impl Pipeline {
         is_set
     }
 
-    /// Returns the ids and the tracestate of an open span, for a header. If nobody takes spans,
-    /// those of the span of another process are passed on: the next service would look for a parent
-    /// that was never sent.
+    /// Returns the ids and the tracestate of an open span, for a header. If no sink takes spans,
+    /// returns those of the other process's span that is passed on: the next service would look for
+    /// a parent that was never sent.
     pub(super) fn trace_context(&self, span: Open) -> Option<TraceContext> {
         let shared = self.shared();
         // Return no ids in a forked process: they may belong to another span of the parent process.

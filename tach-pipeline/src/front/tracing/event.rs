@@ -35,8 +35,8 @@ impl Spans {
         self.contexts.find(span).and_then(|(span, _)| span.origin())
     }
 
-    /// Returns the pipeline's span as the one around a record. If nobody takes spans, the span of
-    /// another process is around the record, whose context is passed on.
+    /// Returns the pipeline's span as the one around a record. If no sink takes spans, returns the
+    /// span of another process whose context is passed on, if there is one.
     #[inline]
     pub(crate) fn as_around(&self, own: SpanContext) -> Around {
         let origin = if self.has_own_ids { None } else { self.origin_of(own.span) };

@@ -21,17 +21,16 @@ pub(in crate::front) fn install(pipeline: &Pipeline) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether `tracing` may have a global subscriber. It had one, or one in a scope.
+/// Returns whether `tracing` may have a global subscriber: it has had one, globally or in a scope.
 pub(in crate::front) fn may_be_set() -> bool {
     dispatcher::has_been_set()
 }
 
 /// Makes `tracing` ask again which callsites are enabled.
 pub(in crate::front) fn filter_changed() {
-    // If there was never more than one subscriber at a time, tracing-core asks only that of the
-    // calling thread. If another thread has it in a scope, the calling thread has none, and every
-    // callsite would be disabled. A second subscriber, however short it lives, makes tracing-core
-    // ask all.
+    // If there was never more than one subscriber at a time, tracing-core asks only the subscriber
+    // of the calling thread. If only another thread has one, in a scope, every callsite would be
+    // disabled. A second subscriber, however short it lives, makes tracing-core ask all of them.
     drop([(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
     callsite::rebuild_interest_cache();
 }

@@ -1,4 +1,4 @@
-//! In place of the bridge to `opentelemetry`, without its feature.
+//! Stands in for the bridge to `opentelemetry` if that feature is off.
 #![expect(
     clippy::unnecessary_wraps,
     clippy::unused_self,

@@ -4,8 +4,8 @@ use crate::frame::Origin;
 use crate::ids::SpanContext;
 use crate::trace::w3c::TraceContext;
 
-/// The spans that may be the parent of a span that starts, of which [`decide`](Self::decide)
-/// chooses.
+/// The spans that may be the parent of a span that starts. [`decide`](Self::decide) chooses among
+/// them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Parents {
     /// The pipeline's span that contains the span. At first it is the one that the program names,

@@ -62,9 +62,9 @@ impl Pipeline {
         });
     }
 
-    /// Logs values of an open span. If the span is not sampled, also passes the keys by which
-    /// durations are collected, if `are_any` of the values theirs. Then keeps the record of the
-    /// span, so that the back end counts the duration.
+    /// Logs values of an open span. If the span is not sampled, but `are_any` of the values chosen
+    /// for the durations, also logs only these values, and keeps the record of the span: the back
+    /// end then counts its duration.
     #[inline]
     pub(super) fn log_values(
         &self,
@@ -184,8 +184,8 @@ pub(super) fn log_kept(shared: &Shared, record: &[u8]) -> bool {
     current_thread::push(&shared.channel, scratch)
 }
 
-/// Adds a record to those that are kept. If they are too long, adds what remains of a record that
-/// is dropped.
+/// Adds a record to the kept records. If there is no room, adds the counts of its items to the
+/// record of what is lost.
 fn keep(kept: &mut Vec<u8>, record: &[u8]) {
     if kept.len() + record.len() <= MOST_KEPT {
         kept.extend_from_slice(record);

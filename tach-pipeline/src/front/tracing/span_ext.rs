@@ -1,4 +1,4 @@
-//! What spans of `tracing` can do beyond its own methods.
+//! The methods that the pipeline adds to spans of `tracing`.
 
 use core::time::Duration;
 

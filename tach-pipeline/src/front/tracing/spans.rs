@@ -1,5 +1,4 @@
-//! The road of spans, whichever subscriber they come from: how they start, are entered, left and
-//! closed.
+//! How spans start, are entered, left and closed, whichever subscriber they come from.
 
 use core::num::NonZeroU32;
 use std::thread;
@@ -394,8 +393,8 @@ impl Shared {
         self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
     }
 
-    /// Begins a span. If the slot's words do not say all of it, keeps its record. Returns the
-    /// default if the span logs nothing when it ends, and will not.
+    /// Begins a span. If the slot's words can't describe the span, keeps its record. Returns the
+    /// default if the span logs nothing when it ends.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     pub(super) fn begin_span(
@@ -419,8 +418,8 @@ impl Shared {
         trace::Begun::at(since.number(), parent)
     }
 
-    /// Returns whether the fields of a span are logged when it begins: to keep them takes two locks,
-    /// and no line needs them.
+    /// Returns whether the fields of a span are logged when it begins. Keeping them would take two
+    /// locks, and no line needs them.
     #[inline]
     fn logs_fields(&self, beginning: Beginning<'_>) -> bool {
         let Beginning { code, context, inherited, .. } = beginning;
@@ -452,7 +451,7 @@ impl Shared {
             return current_thread::give_back(scratch);
         }
         to.end();
-        // A full queue counts them.
+        // If the queue is full, it counts the fields as dropped.
         current_thread::push(&self.channel, scratch);
     }
 
@@ -476,8 +475,8 @@ impl Shared {
             Writer::begin_span(&mut scratch, level(metadata), texts, &record)
         };
         let start = to.end_so_far();
-        // Nobody reads other fields of a span that is not sampled and follows another one than those
-        // of its duration.
+        // If a span is not sampled and follows another one, only the fields that its duration needs
+        // are read.
         if context.is_sampled || !follows || self.wanted.events {
             attributes.record(&mut Visitor::of_span(&mut to));
         } else if let Some(durations) = &self.spans.durations {

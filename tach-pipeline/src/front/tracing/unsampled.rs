@@ -22,8 +22,8 @@ impl Pipeline {
         skips && metadata.is_span() && !declares_kind(metadata)
     }
 
-    /// Returns whether a span or an event that would start now is enabled. A span is not if it would
-    /// be skipped.
+    /// Returns whether a span or an event that would start now is enabled. A span that would be
+    /// skipped is not.
     #[inline]
     pub(super) fn is_enabled_now(&self, metadata: &Metadata<'_>) -> bool {
         let is_skipped = self.may_skip(metadata)
@@ -56,9 +56,9 @@ impl Shared {
     }
 
     /// Returns whether a record is kept of a span that is not sampled when it starts. The back end
-    /// counts the durations of spans that declare a chosen attribute, since it knows the last value.
-    /// A callsite without a code has no place for a duration, and what is kept of its spans is a
-    /// record.
+    /// counts the durations of spans that declare a chosen attribute, since it knows the last
+    /// value. A callsite without a code has no place for durations, so a record is kept of its
+    /// spans.
     #[inline]
     pub(super) fn may_log_unsampled(&self, code: Option<Code>) -> bool {
         match code {
@@ -67,8 +67,8 @@ impl Shared {
         }
     }
 
-    /// Begins another span that is not sampled. Keeps its start and its fields if lines or a later
-    /// decision may need them.
+    /// Begins an unsampled span of which no record is kept. Keeps its start and its fields if lines
+    /// or a later decision may need them.
     #[inline]
     pub(super) fn begin_unsampled(
         &self,
@@ -93,8 +93,9 @@ impl Shared {
         }
     }
 
-    /// Returns whether the duration of a span that ends and is not sampled is counted now. A record
-    /// was kept of a span that was moved, or may have values of chosen attributes.
+    /// Returns whether the duration of an unsampled span is counted when the span ends. Otherwise a
+    /// record was kept, since the span was moved or may have values of chosen attributes: the back
+    /// end counts these.
     #[inline]
     pub(super) fn counts_at_end(&self, closing: &Closing) -> bool {
         self.wanted.durations && !closing.has_record()

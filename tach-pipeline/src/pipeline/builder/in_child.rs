@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use crate::sync::Lock;
 
 impl Builder {
-    /// Returns the same options for another pipeline. What the environment has set is set already.
+    /// Returns the same options for another pipeline, with what the environment has set.
     pub(super) fn again(&self) -> Self {
         Self {
             sinks: self.sinks.iter().map(Sink::again).collect(),
@@ -41,8 +41,8 @@ impl Builder {
         }
     }
 
-    /// Returns a function that starts a pipeline by these options, as they are then, in a forked
-    /// child, in the place of its parent's.
+    /// Returns a function that starts a pipeline in a forked child, in the place of its parent's.
+    /// It uses the options as they are when it is called.
     pub(super) fn start_in_child(options: Arc<Lock<Self>>) -> Box<Start> {
         Box::new(move |parent: &Arc<Shared>| {
             // The lock is held only in a child of a child, if it was forked while its parent was

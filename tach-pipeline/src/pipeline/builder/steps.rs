@@ -1,4 +1,4 @@
-//! The steps of a build at which the options of a feature have a say.
+//! The steps of a build that depend on the options of a feature.
 
 use core::time::Duration;
 use std::sync::Arc;

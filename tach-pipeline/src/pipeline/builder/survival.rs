@@ -15,14 +15,14 @@ use crate::faults::Faults;
 use crate::incident::{Incident, Reporter};
 use crate::sink::all::Opened;
 
-/// The folder, and a function that keeps the records there.
+/// The folder, and the function that creates a file there.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options(pub(crate) Option<(PathBuf, Open)>);
 
 /// Creates a file, and finds those of processes that have ended.
 pub(crate) type Open = fn(&Path, &mut [OpenSink<'_>], Box<OnFault>) -> io::Result<Parts>;
 
-/// The file as the queues and the sinks see it, and what keeps the records there.
+/// The file as the queues and the sinks see it, and the keeper of the records there.
 type Parts = (Arc<dyn RingFile>, Arc<dyn Notes>, Box<dyn Keeper>);
 
 /// What the option adds to a pipeline. Nothing, if it is not set.

@@ -57,8 +57,8 @@ struct Closing {
 }
 
 impl Opened {
-    /// Adds a fault for each sink that can't be opened while a pipeline runs whose calls record
-    /// what is `wanted`.
+    /// Adds a fault for each sink that can't be opened while the pipeline runs, since its calls
+    /// record only what is `wanted`.
     pub(crate) fn check_late(&self, wanted: Wanted, faults: &mut Faults) {
         for sink in &self.0 {
             let (mut found, mut more) = (Faults::default(), Wanted::default());
@@ -99,7 +99,7 @@ impl Opened {
 }
 
 impl Sinks {
-    /// Closes and opens sinks. The records so far belong to the sinks so far.
+    /// Closes and opens sinks. Earlier records still belong to the earlier sinks.
     ///
     /// # Errors
     ///

@@ -38,9 +38,10 @@ pub(super) fn logs(pipeline: &Pipeline) {
         info(PIPELINE.get().unwrap(), "from the handler");
         HANDLED.fetch_add(1, Ordering::SeqCst);
     };
-    // The span's callsite, and the thread's memory for spans.
+    // Prepare the span's callsite, and the thread's memory for spans.
     handler();
-    // The buffers of this thread, also for a call within a call: a handler must not allocate.
+    // Prepare the buffers of this thread, also for a call within a call: a handler must not
+    // allocate.
     info(pipeline, &Talks(pipeline).to_string());
     log(pipeline, &Talks(pipeline));
     let before = 4;
@@ -63,8 +64,8 @@ pub(super) fn logs(pipeline: &Pipeline) {
     assert_eq!(stats.records() + stats.dropped(), before + COUNT + from_handler, "{stats:?}");
 }
 
-/// Logs on this thread to each of two pipelines. After each instruction runs a handler that logs to
-/// one of them.
+/// Logs on this thread to each of two pipelines. A handler that logs to one of them runs after each
+/// instruction.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(super) fn logs_to_another(pipelines: [&Pipeline; 2]) {
     end_unless_done();

@@ -75,7 +75,7 @@ fn read(dump: &str) -> (Vec<Slice>, BTreeMap<String, String>) {
         }
         let start = nanos(&event["ts"]);
         if phase == "e" {
-            // It ends the event that has its category, id and name.
+            // This event ends the one with its category, id and name.
             let began = slices.iter_mut().find(|slice| slice.track == track).unwrap();
             for key in ["cat", "id", "name"] {
                 assert_eq!(began.event[key], event[key], "{event}");
@@ -150,7 +150,7 @@ fn spans_and_events_have_their_tracks_and_fields() {
                 tracing::dispatcher::with_default(&dispatch, || {
                     let work = tracing::info_span!(parent: &request, "work");
                     work.in_scope(|| tracing::info_span!("part").in_scope(|| {}));
-                    // Its task ends on another thread.
+                    // The task of this span ends on another thread.
                     tracing::info_span!(parent: &request, "moved")
                 })
             }
@@ -259,7 +259,7 @@ fn values_of_all_kinds_are_arguments() {
     let [plain, quoted] = &slices[..] else { panic!("{slices:?}") };
     for (key, expected) in [
         ("negative", Value::from(-1)),
-        // A reader would round it.
+        // A reader would round this number.
         ("most", "18446744073709551615".into()),
         ("wide", u128::MAX.to_string().into()),
         ("half", 0.5.into()),

@@ -50,7 +50,7 @@ fn a_record_that_is_never_taken_holds_up_no_other() {
     assert_eq!((sink.written(), sink.dropped(), sink.waiting()), (good, 0, 1));
 }
 
-/// Events that fail alone keep neither each other nor new ones.
+/// Events that fail alone hold up neither each other nor new ones.
 #[test]
 fn many_records_that_are_never_taken_hold_up_no_other() {
     let (guard, _requests) = of_records(LONG, "503 Busy");
@@ -71,7 +71,7 @@ fn many_records_that_are_never_taken_hold_up_no_other() {
     assert_eq!((sink.dropped(), sink.waiting()), (0, 30));
 }
 
-/// Some requests are refused as a whole, for long; some for now, for poison.
+/// Long requests are refused as a whole, and requests with poison for now.
 #[test]
 fn halves_that_fail_later_are_not_lost() {
     let (endpoint, _requests) = serve_by(|_, body| match body.len() {

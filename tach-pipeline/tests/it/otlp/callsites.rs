@@ -16,7 +16,7 @@ use tracing::{Level, Metadata, dispatcher};
 use super::received::{text, value};
 use super::{received, spans};
 
-/// With as many events more than a thread knows numbers for.
+/// With as many events, these are more callsites than a thread knows numbers for.
 const MANY: u32 = 1_100;
 
 struct Site;

@@ -315,7 +315,8 @@ fn a_remote_parent_that_is_refused_changes_no_duration() {
         let _inner = span.entered();
         let inner = tracing::info_span!("inner", key = 1);
         clock.advance(Duration::from_secs(2));
-        // It follows its parent, so it can't wait, and it is sent with its fields if lines need them.
+        // The inner span follows its parent, so it can't wait. It is sent with its fields if lines
+        // need them.
         assert!(inner.set_remote_parent(&parent()));
         clock.advance(Duration::from_secs(1));
     });
@@ -500,7 +501,7 @@ fn other_times_have_metrics_of_their_own() {
         assert_eq!(of_right.map(SpanDurations::count).sum::<u64>(), 4);
         let spans = read.iter().filter(|times| !times.name().starts_with("tach.r"));
         assert_eq!(spans.map(SpanDurations::count).sum::<u64>(), 4);
-        // A metric without points is none.
+        // A metric without points is not sent.
         run(guard.pipeline(), || drop(tracing::info_span!("tach.mine", http.route = "/a")));
         if temporality == Temporality::Delta {
             assert_eq!(found(), of(&[mine]));
@@ -530,7 +531,7 @@ fn each_way_to_set_a_chosen_attribute_is_counted() {
         });
         let dispatch = subscriber(guard.pipeline());
         tracing::dispatcher::with_default(&dispatch, || {
-            // Most spans follow their parent. Roots may still get one.
+            // Most spans follow their parent. Roots may still get a parent.
             let parent = tracing::info_span!(target: "parent", "parent", of = "parent");
             let _entered = is_named.then(|| parent.clone().entered());
             let take = |span: tracing::Span| {

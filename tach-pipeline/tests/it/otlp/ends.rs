@@ -36,7 +36,7 @@ fn gated(with: impl FnOnce(Builder) -> Builder) -> (Arc<Gate>, Requests, Guard) 
     (gate, requests, pipeline)
 }
 
-/// Its record is short, and its fields are counted.
+/// The span's record is short enough to find room, and its fields are counted as lost.
 #[test]
 fn a_span_that_ends_while_the_queue_is_full_is_kept() {
     let (gate, requests, guard) = gated(|builder| builder);
@@ -61,7 +61,7 @@ fn a_span_that_ends_while_the_queue_is_full_is_kept() {
 /// While the back end waits, the queue is full. The end is kept, and what is lost is counted.
 #[test]
 fn what_a_full_queue_drops_is_counted_in_its_span() {
-    // A record whose callsite has no number, of which another test may be the cause, is too long.
+    // A record is too long if its callsite has no number, which another test may cause.
     if !is_alone(what_a_full_queue_drops_is_counted_in_its_span) {
         return;
     }
@@ -183,7 +183,7 @@ fn a_loss_that_is_read_in_the_last_round_marks_the_span() {
         drop(ends);
         drop(closed);
         is_reached.recv_timeout(LONG).unwrap();
-        // More counts than remains have room for.
+        // These are more counts than the remains have room for.
         let lose = || {
             for _ in 0..2_000 {
                 one.in_scope(|| tracing::info!("lost"));
@@ -238,7 +238,7 @@ impl Gate {
         self.is_reached.store(false, SeqCst);
         let closed = self.closed.lock().unwrap();
         while !self.is_reached.load(SeqCst) {
-            // It wakes the back end.
+            // The flush wakes the back end.
             let _late = pipeline.flush(Duration::from_millis(1));
         }
         closed

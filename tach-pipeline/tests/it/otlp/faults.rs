@@ -123,7 +123,7 @@ fn a_busy_collector_gets_the_same_again() {
             "{kind:?}"
         );
     };
-    // At once, since each case waits for two pauses.
+    // Run the cases at once, since each waits for two pauses.
     thread::scope(|scope| {
         for kind in KINDS {
             for busy in ["429 Slow\r\nretry-after: 0", "502 Bad", "503 Busy", "504 Late"] {

@@ -111,7 +111,7 @@ fn a_flush_delivers_to_a_collector_that_accepts_in_time() {
     });
 }
 
-/// Until shortly before the end, however long the pauses have become.
+/// The collector is tried until shortly before the end, however long the pauses have become.
 #[test]
 fn the_last_try_of_a_flush_is_near_its_end() {
     let timeout = Duration::from_secs(4);

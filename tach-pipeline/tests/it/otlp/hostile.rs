@@ -38,7 +38,7 @@ struct Answer {
     pace: Duration,
 }
 
-/// With the beginning, as a text.
+/// Prints only the beginning of the answer, as a text.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let beginning = &self.bytes[..self.bytes.len().min(120)];
@@ -89,7 +89,7 @@ fn framed(status: u16) -> Vec<Answer> {
     answers.collect()
 }
 
-/// The answers that are none, and those that are slow.
+/// Texts that are no answers, and answers that are slow.
 fn others() -> Vec<Answer> {
     let ok = core::str::from_utf8(OK).unwrap();
     let paced = |text: &str, pace| Answer { pace, ..Answer::new(text, Then::Next) };
@@ -109,14 +109,14 @@ fn others() -> Vec<Answer> {
         Answer::new(&format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1 << 20)), Then::End),
         // More than one answer to a request.
         Answer::new(&ok.repeat(3), Then::Next),
-        // In time, and not.
+        // The first answer comes in time, and the second does not.
         paced(ok, Duration::from_millis(2)),
         paced(ok, TIMEOUT),
     ]
 }
 
-/// Serves connections at once. Requests for which `answer` returns none are accepted. Also returns
-/// the count of the spans in these requests.
+/// Serves several connections at the same time. Requests for which `answer` returns none are
+/// accepted. Also returns the count of the spans in these requests.
 fn serve(
     answer: impl Fn(&[u8]) -> Option<Answer> + Send + Sync + 'static,
 ) -> (String, Arc<AtomicU64>) {
@@ -153,7 +153,7 @@ fn serve_one(stream: TcpStream, accepted: &AtomicU64, answer: &dyn Fn(&[u8]) -> 
         match then {
             Then::Next => {}
             Then::End => return,
-            // Until the client gives up.
+            // Wait until the client gives up.
             Then::Silence => drop(stream.read(&mut [0])),
         }
     }
@@ -187,8 +187,8 @@ fn check(answer: &Answer, has_traffic: bool) {
         }
         settled() >= 100
     });
-    // The one span that may wait still is the one that fails. Without a count, a span that is lost
-    // would be waited for.
+    // Only the span that fails may still wait. If a span were lost without being counted, this
+    // would time out.
     wait_until(|| {
         let sink = counts(guard.pipeline());
         settled() + 1 >= logged && sink.written() + sink.dropped() + sink.waiting() == logged
@@ -204,7 +204,7 @@ fn check(answer: &Answer, has_traffic: bool) {
     }
 }
 
-/// Checks many at once, since most of them wait.
+/// Checks many answers at once, since most checks wait.
 fn check_all(answers: Vec<(Answer, bool)>) {
     let answers = Mutex::new(answers);
     let next = || answers.lock().unwrap().pop();

@@ -104,8 +104,8 @@ fn a_span_ends_when_it_is_left_for_the_last_time() {
     ends_between("never", "third", "last");
 }
 
-/// A thread stays in the span for longer than the thread that entered it last, and a third one
-/// closes it.
+/// A thread stays in the span for longer than the thread that entered it last, and a third thread
+/// closes the span.
 #[test]
 fn threads_leave_a_span_in_any_order() {
     let clock = manual();
@@ -134,7 +134,7 @@ fn threads_leave_a_span_in_any_order() {
     assert_eq!(took(&received::by_name(&requests)["shared"]), 6 * MS);
 }
 
-/// Its first task was polled before a pause of an hour.
+/// The span's first task was polled before a pause of an hour.
 #[test]
 fn a_span_that_is_entered_after_a_pause_lasts_until_then() {
     let clock = manual();

@@ -85,7 +85,7 @@ fn no_part_of_a_span_is_too_long() {
     assert!(length(&value(&span.attributes, "exception.message")) < MOST / 4);
 }
 
-/// Neither a text that was cut when it was recorded, nor one that was short enough then.
+/// This holds for a text that was cut when it was recorded, and for one that was short enough then.
 #[test]
 fn no_text_beside_the_attributes_is_long() {
     const MOST_OWN: usize = 64 * 1024;
@@ -100,7 +100,7 @@ fn no_text_beside_the_attributes_is_long() {
         let span = received_of(&text, |text| tracing::info_span!("status").set_status(Err(text)));
         let description = span.status.as_ref().unwrap().message.len();
         assert_eq!((description, lost(&span)), (MOST_OWN, length - MOST_OWN));
-        // Half a tracestate is none.
+        // Half of a tracestate may be invalid, so all of it is left out.
         let span = received_of(&text, |text| {
             drop(tracing::info_span!("state", otel.trace_state = text));
         });

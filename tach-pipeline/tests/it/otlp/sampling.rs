@@ -69,7 +69,8 @@ fn rules_decide_about_the_root_and_descendants_follow() {
         request.in_scope(|| drop(tracing::info_span!("ping")));
     });
     assert_eq!(names(&spans), ["ping", "request"]);
-    // Those of the two roots: a parent that is set later may decide that they are sampled.
+    // The fields of the two roots: a parent that is set later may decide that the roots are
+    // sampled.
     assert_eq!(printed.load(Ordering::Relaxed), 2, "fields of spans that are not sampled are read");
     let request = spans.iter().find(|span| span.name == "request").unwrap();
     let flags: Vec<_> = request.links.iter().map(|link| link.flags & 1).collect();
@@ -163,7 +164,7 @@ fn a_child_of_a_span_that_is_not_sampled_can_do_what_others_can() {
                 assert_eq!(current.id(), inner.id());
                 assert_eq!(current.metadata().map(tracing::Metadata::name), Some("inner"));
             });
-            // It is open as long as its child.
+            // A span is open as long as its child.
             let id = moved.id();
             assert!(moved.set_remote_parent(&parent()));
             drop(moved);
@@ -178,7 +179,7 @@ fn a_child_of_a_span_that_is_not_sampled_can_do_what_others_can() {
     assert!(spans.values().all(|span| trace_id(span) == TRACE));
 }
 
-/// A parent is not set later, so the fields need not be kept.
+/// No parent is set later, so the fields need not be kept.
 #[test]
 fn a_span_whose_caller_is_known_does_not_wait() {
     let printed = AtomicU64::new(0);
@@ -195,7 +196,7 @@ fn a_span_whose_caller_is_known_does_not_wait() {
                 span.set_remote_parent(&parent()) && span.trace_context().unwrap().is_sampled()
             );
             assert_eq!(read(), 0, "it starts now, without its fields");
-            // Who says that there is no caller does not hide one.
+            // A call that says that there is no caller does not hide one.
             drop(parent().in_scope(|| in_scope_of(None, start)));
             assert_eq!(read(), 1);
             assert!(start().set_remote_parent(&parent()));

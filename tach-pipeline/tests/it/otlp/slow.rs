@@ -139,7 +139,7 @@ fn a_collector_that_catches_up_is_waited_for() {
     wait_until(|| guard.pipeline().stats().records() == 121);
     go_on.send(()).unwrap();
     let sent: Vec<_> = (0..3).map(|_| Kind::Records.next(&requests).len()).collect();
-    // The records that failed are tried after the others, and the first of them at last.
+    // The records that failed are tried after the others, and the first of them comes last.
     assert_eq!(sent[0] - 1, sent[2]);
     // More records than the buffer has room for.
     log_long(guard.pipeline(), 400);

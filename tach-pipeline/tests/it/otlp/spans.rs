@@ -161,7 +161,7 @@ fn events_may_be_log_records_alone() {
     assert!(records.iter().all(|record| record.span_id == span.span_id));
 }
 
-/// A span is one record, which the thread logs that ends the span.
+/// A span is one record, which is logged by the thread that ends the span.
 #[test]
 fn a_span_has_the_thread_of_its_start_wherever_it_ends() {
     let named = |name: &str| thread::Builder::new().name(name.to_owned());

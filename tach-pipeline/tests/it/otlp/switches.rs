@@ -13,7 +13,7 @@ use crate::support::Memory;
 const WAY: &str = "TACH_PIPELINE_SWITCHES";
 const SWITCHES: [&str; 2] = ["OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER"];
 
-/// The pipeline of a way, and its lines if it has any.
+/// Returns the pipeline of a way, and its lines if it writes any.
 fn pipeline(way: &str) -> (tach_pipeline::Guard, Option<Memory>) {
     let memory = Memory::default();
     let mut builder = Pipeline::builder();
@@ -26,7 +26,7 @@ fn pipeline(way: &str) -> (tach_pipeline::Guard, Option<Memory>) {
     (builder.build().unwrap(), (way != "collector alone").then_some(memory))
 }
 
-/// Returns the spans of requests, each with its parent set by another road.
+/// Returns the spans of requests, each with its parent set by another method.
 fn requests(caller: &TraceContext) -> Vec<Span> {
     let start = || tracing::info_span!("request", otel.kind = "server", user = 7);
     let set = start();
@@ -74,7 +74,7 @@ fn check(way: &str, has_own_ids: bool) {
                     assert_eq!(child.trace_context().as_ref(), Some(&caller), "{way}");
                     tracing::info!("within");
                     count += 1;
-                    // What is not enabled passes on too.
+                    // A span that is not enabled passes the caller on too.
                     let debug = tracing::debug_span!("debug").entered();
                     assert_eq!(Span::current().trace_context().as_ref(), Some(&caller), "{way}");
                     drop(debug);
@@ -89,7 +89,7 @@ fn check(way: &str, has_own_ids: bool) {
                 });
             }
         }
-        // A trace that begins here is begun by the next service.
+        // A trace that begins here has no headers: the next service begins its own.
         let root = tracing::info_span!("root").entered();
         assert_eq!(root.trace_context(), None);
         tracing::info!("within a root");
@@ -110,7 +110,7 @@ fn a_pipeline_of_lines_alone_passes_the_caller_s_context_on() {
     check("lines alone", false);
 }
 
-/// Nothing but that road tells the pipeline that spans have ids.
+/// Nothing but that method tells the pipeline that spans have ids.
 #[test]
 fn the_first_caller_may_come_by_any_road() {
     let caller = parent();

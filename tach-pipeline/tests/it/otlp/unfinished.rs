@@ -94,7 +94,7 @@ fn the_tail_keeps_their_traces() {
         drop(guard);
         assert_eq!(names(&arrived(&requests).0), ["open", "within"]);
     });
-    // It has ended, and the last handle of the pipeline was dropped.
+    // The span has ended, and the last handle of the pipeline was dropped.
     assert_eq!(names(&arrived(&requests).0), ["open"]);
 }
 

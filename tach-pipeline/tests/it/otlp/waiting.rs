@@ -11,7 +11,8 @@ use super::propagation::{PARENT, TRACE, TRACEPARENT, parent, unsampled};
 use super::{pipeline, run};
 use crate::support::LONG;
 
-/// Returns the spans that a collector received, of a service whose own ratio is `ratio`.
+/// Returns the spans that a collector received from a pipeline that `with` completes, without the
+/// attributes of the place and the thread.
 fn spans_of(with: impl FnOnce(Builder) -> Builder, f: impl FnOnce()) -> Vec<Received> {
     let (requests, guard) = pipeline(with);
     run(guard.pipeline(), f);
@@ -142,7 +143,7 @@ fn all_spans_that_callers_have_sampled_are_whole() {
     }
 }
 
-/// What is added before the parent is set: to roots with fields and without, and to spans at the
+/// Values are added before the parent is set: to roots with fields and without, and to spans at the
 /// boundary within one that is not sampled.
 #[test]
 fn all_that_was_added_before_the_parent_was_set_is_kept() {
@@ -198,7 +199,7 @@ fn all_that_was_added_before_the_parent_was_set_is_kept() {
     }
 }
 
-/// Then the decision is taken, and its inputs are gone.
+/// Once a thread has left the span, the decision is taken, and its inputs are gone.
 #[test]
 fn a_span_that_was_left_unsampled_stays_so() {
     let spans = spans_of(ratio(0.0), || {
@@ -216,7 +217,7 @@ fn a_span_that_was_left_unsampled_stays_so() {
             let refused = refused.unwrap_err().to_string();
             assert!(refused.contains("not sampled"), "{refused}");
         }
-        // A parent that is not sampled either changes the trace alone.
+        // A parent that is not sampled either is accepted, and changes only the trace.
         let span = tracing::info_span!("left", a = 1);
         span.in_scope(|| {});
         assert!(span.set_remote_parent(&unsampled()));

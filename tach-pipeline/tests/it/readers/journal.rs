@@ -51,7 +51,7 @@ fn journald_reads_each_entry_once_with_its_own_time() {
     }
 }
 
-/// Not a test: what runs where the folders are the journal's.
+/// Not a test: the part that runs in the namespace, where the folders are the journal's.
 #[test]
 #[ignore = "the child of the test above"]
 fn in_a_namespace() {
@@ -59,7 +59,7 @@ fn in_a_namespace() {
     let mut journald = reader("systemd-journald").unwrap();
     let _journald = Running(journald.arg("tach").stdin(Stdio::null()).spawn().unwrap());
     wait_until("the journal listens", || socket.exists());
-    // First: the journal of a namespace ends if nobody writes for half a minute.
+    // Write at once: the journal of a namespace ends if nobody writes for half a minute.
     by_stderr(&process::id().to_string());
     let guard = Pipeline::builder().sink(Sink::journald()).build().unwrap();
     log(guard.pipeline(), "a", 0..records());

@@ -79,7 +79,7 @@ fn read(ways: &[&str], most: usize) -> Seen {
     seen
 }
 
-/// An escape has up to eight bytes for one, and a pipe keeps 4,096 together.
+/// An escape takes up to eight bytes for one, and a pipe keeps 4,096 together.
 #[test]
 fn cat_reads_whole_lines_of_three_writers() {
     let seen = read(&["logs", "logs", "prints"], 480);

@@ -115,7 +115,7 @@ fn logrotate_moves_the_file_away() {
 }
 
 /// What is written between logrotate's copy and its cut is lost, which no writer can prevent. The
-/// file's beginning is no gap, since each write goes to the end.
+/// cut file does not begin with a gap, since each write goes to the end.
 #[test]
 fn logrotate_cuts_the_file_after_copying() {
     let folder = Folder::new("readers-copytruncate");
@@ -145,7 +145,7 @@ fn tails(folder: &Folder, name: &str, options: impl Fn(&mut Command)) -> Option<
     })
 }
 
-/// The sink's own rotation is not among them: its names are not those that tailers know.
+/// The sink's own rotation is not tested here: tailers don't know its names.
 #[test]
 fn tailers_with_a_memory_read_every_line_once() {
     let folder = Folder::new("readers-tailers");

@@ -12,7 +12,7 @@ use tach_pipeline::{Pipeline, Sink, Syslog};
 use super::{Running, Seen, log, reader, records, wait_until, wait_until_idle};
 use crate::support::{Folder, LONG};
 
-/// The names of the program by road. The numbers of `old` and `old-lf` are without the bound.
+/// The names of the program, one for each way to send. `old` and `old-lf` send without the bound.
 const ROADS: [&str; 4] = ["udp", "tcp", "lf", "unix"];
 /// How many records are sent without the bound.
 const OLD: usize = 4_000;
@@ -41,7 +41,7 @@ fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned()
 }
 
-/// Returns the sink of a road. The program's name is that of the road.
+/// Returns the sink for a way to send, with the way as the program's name.
 fn sink(road: &str, ports: &Ports, folder: &Folder) -> Sink {
     let at = |port| format!("127.0.0.1:{port}");
     let host = host();

@@ -11,7 +11,7 @@ use test_support::users::{Copy, SERVICE, STRANGER, can_be_others, give, set_mode
 use super::{FOLDER, SECRET, SHARED, fill, rotations, shared};
 use crate::support::Folder;
 
-/// Set if the links are the program's user's.
+/// Set if the links belong to the user of the program.
 const IS_OWN: &str = "TACH_PIPELINE_COLLEAGUE_IS_OWN";
 
 /// The name of a link, and what writes there.
@@ -54,7 +54,7 @@ fn child() {
     }
 }
 
-/// The user of an unprivileged program, and root.
+/// Tests the user of an unprivileged program, and root.
 #[test]
 fn a_colleague_s_link_chooses_no_file_of_any_process() {
     if !can_be_others("a_colleague_s_link_chooses_no_file_of_any_process") {

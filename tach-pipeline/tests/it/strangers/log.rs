@@ -127,7 +127,7 @@ fn a_stranger_chooses_no_device_and_reads_no_log_in_a_folder_of_everybody() {
     give(&log, STRANGER);
     let error = build().unwrap_err().to_string();
     assert!(error.contains("another user's"), "{error}");
-    // Also while the program runs.
+    // The same holds while the program runs.
     fs::remove_file(&log).unwrap();
     let guard = Pipeline::builder().sink(Sink::file(&log)).on_incident(|_| {}).build().unwrap();
     let theirs = folder.path("theirs");

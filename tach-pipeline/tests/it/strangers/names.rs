@@ -14,7 +14,7 @@ use crate::support::Folder;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stands {
     Own,
-    /// As root alone.
+    /// A file of another user, which only root can make.
     Strange,
     Link,
     Folder,
@@ -154,7 +154,7 @@ proptest! {
             }
             let is_own = matches!(stands, Stands::Own | Stands::Strange) && !is_strange;
             let is_old = match name.strip_suffix(".part") {
-                // Of a file that is not compressed yet.
+                // A part of a compressed file.
                 Some(part) => {
                     part.strip_suffix(".gz").is_some() && is_given_by_rotation(part, kind)
                 }
@@ -169,7 +169,7 @@ proptest! {
         let guard = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build().unwrap();
         fill(guard.pipeline(), "1");
         fill(guard.pipeline(), "2");
-        // And these are.
+        // All own old files are deleted.
         let is_own_and_old = |name: &String| is_given_by_rotation(name, kind) && !staying.contains(name);
         let names_left = || entries(&folder.path("")).into_iter().map(|(name, ..)| name);
         wait_until(|| !names_left().any(|name| is_own_and_old(&name)));

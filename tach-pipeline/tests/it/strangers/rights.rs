@@ -95,7 +95,7 @@ fn rotated(folder: &Folder, list: Option<&[u8]>, strace: &[&str]) -> Vec<PathBuf
 /// Nobody's id, in the entries that name nobody.
 const NOBODY: u32 = u32::MAX;
 
-/// Returns a list that gives one user alone the right to read, and its mode is 0640.
+/// Returns a list that gives one user alone the right to read. Its mode is 0640.
 fn one_reader() -> Vec<u8> {
     list(&[
         (OWNER, 6, NOBODY),
@@ -143,7 +143,8 @@ fn a_new_file_and_an_archive_keep_the_list_and_the_label() {
     }
 }
 
-/// The group bits of such a mode are the list's mask, and not the rights of the group.
+/// If a file has a list, the group bits of its mode are the list's mask, and not the group's
+/// rights.
 #[test]
 fn without_its_list_a_file_grants_its_group_no_more() {
     let folder = Folder::new("no-list");

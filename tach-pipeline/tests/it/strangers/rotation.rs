@@ -21,7 +21,7 @@ const START: &str = "TACH_PIPELINE_STRANGERS_START";
 /// A name that a rotation gives.
 const OLD: &str = "app.log.20200101T000000.000000Z";
 
-/// Returns whether the service's old files are as few and as small as the last rotation has them.
+/// Returns whether the service's old files are as few as the last rotation keeps, and compressed.
 fn is_tidy(folder: &Path, user: u32) -> bool {
     let entries = entries(folder);
     let is_own = |name: &str, owner| {
@@ -143,7 +143,7 @@ fn a_service_touches_no_file_of_others_in_a_shared_folder() {
     let victim = folder.path("victim");
     let copy = Copy::new("strangers", false);
     for (name, owner, mode) in SHARED {
-        // The service's group shares it.
+        // The group of the service shares the folder.
         fs::write(&victim, SECRET).unwrap();
         give(&victim, SERVICE);
         set_mode(&victim, 0o600);
@@ -163,7 +163,7 @@ fn a_service_touches_no_file_of_others_in_a_shared_folder() {
             assert!(after.contains(trap), "{name}: {} was touched", trap.0);
         }
         assert_eq!(fs::read_to_string(&victim).unwrap(), SECRET, "{name}");
-        // Its own files it rotates, compresses and deletes.
+        // The service rotates, compresses and deletes its own files.
         assert!(is_tidy(&path, SERVICE), "{name}: {after:?}");
         assert!(!after.iter().any(|(_, _, text)| {
             let mut plain = String::new();
@@ -174,7 +174,7 @@ fn a_service_touches_no_file_of_others_in_a_shared_folder() {
     }
 }
 
-/// Whoever changed them knows why.
+/// Whoever changed the mode or the owner knows why.
 #[test]
 fn a_new_file_and_an_archive_keep_the_mode_and_the_owner() {
     for (mode, is_given) in [(0o600, false), (0o664, false), (0o640, true)] {
@@ -198,7 +198,7 @@ fn a_new_file_and_an_archive_keep_the_mode_and_the_owner() {
             let guard = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build();
             let guard = guard.unwrap();
             (0..3).for_each(|number| fill(guard.pipeline(), &number.to_string()));
-            // Also a file that somebody else moved.
+            // The same holds for a file that somebody else moved.
             fs::rename(&log, folder.path("moved")).unwrap();
             guard.pipeline().reopen();
             guard.pipeline().flush(LONG).unwrap();

@@ -61,8 +61,9 @@ impl Pipeline {
         Some(span.with_fields(started.metadata))
     }
 
-    /// Sets the parent that `set_parent` of `tracing-opentelemetry` has given. Without it, `parent`
-    /// is the span's parent in that layer, or the context in which the span started.
+    /// Sets the parent that the program has given by `set_parent` of `tracing-opentelemetry`. If it
+    /// gave none, `parent` is the span's parent in that layer, or the context in which the span
+    /// started.
     fn set_given_parent(&self, span: Open, started: &Started, parent: &Context) {
         let is_given = Foreign::of(parent).is_some_and(|parent| {
             let is_known = [started.parent, started.around].contains(&parent.span.span_id());

@@ -26,7 +26,7 @@ impl Error {
     }
 }
 
-/// The greatest age of a time that was read just now: as long as a thread is usually held up.
+/// A time of this age or less counts as read just now: a thread is seldom held up for longer.
 const MOMENT: Duration = Duration::from_millis(10);
 
 impl Shared {

@@ -122,8 +122,8 @@ impl Pipeline {
         self.keep_active(span, attributes.metadata(), context, parent, &values);
     }
 
-    /// Returns `values` with the span as the current one. If nobody takes spans, that is the span
-    /// of another process whose context is passed on.
+    /// Returns `values` with the span as the current one. If no sink takes spans, the current one
+    /// is the span of another process whose context is passed on.
     fn with_span(&self, span: Open, context: SpanContext, values: &Context) -> Context {
         let origin = span.origin();
         if !self.shared().wanted.spans {

@@ -100,8 +100,8 @@ impl Shared {
         found.unwrap_or(Found::Nothing)
     }
 
-    /// Returns what a span takes for which the context has `found`. Returns `None` if the context
-    /// suppresses telemetry.
+    /// Returns what a span takes from the context in which [`found`](Self::found) has found
+    /// `found`. Returns `None` if the context suppresses telemetry.
     #[inline]
     pub(in crate::front::tracing) fn surroundings(
         &self,

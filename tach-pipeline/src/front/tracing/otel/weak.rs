@@ -1,11 +1,11 @@
-//! A handle that does not keep the pipeline, for contexts of `opentelemetry`.
+//! A handle that does not keep the pipeline alive, for contexts of `opentelemetry`.
 
 use std::sync::{Arc, Weak};
 
 use crate::pipeline::Pipeline;
 use crate::shared::{Alive, Handle};
 
-/// A handle that does not keep the pipeline.
+/// A handle that does not keep the pipeline alive.
 #[derive(Debug, Clone)]
 pub(super) struct WeakPipeline(Weak<Alive>);
 
@@ -18,7 +18,7 @@ impl WeakPipeline {
 }
 
 impl Pipeline {
-    /// Returns a handle that does not keep the pipeline.
+    /// Returns a handle that does not keep the pipeline alive.
     pub(super) fn downgrade(&self) -> WeakPipeline {
         WeakPipeline(Arc::downgrade(&self.handle.alive))
     }

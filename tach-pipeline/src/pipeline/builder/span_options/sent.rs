@@ -40,7 +40,7 @@ impl SentOptions {
         }
     }
 
-    /// If a sink of spans reads the environment, and the program says not how to sample, takes the
+    /// If a sink of spans reads the environment, and the program sets no sampling, takes the
     /// sampling of the environment. Returns its fault, if it has one.
     pub(super) fn read_environment(&mut self, sinks: &[Sink]) -> Option<Error> {
         if self.sampling.is_none() && sinks.iter().any(|sink| sink.target().is_sampled_by_env()) {

@@ -30,7 +30,7 @@ fn links_attributes_events_and_the_status_are_set_by_call() {
         span.set_status(Status::Unset);
         span.add_event("now", vec![KeyValue::new("half", 0.5)]);
         span.add_event_with_timestamp("earlier", at, vec![]);
-        // The same by the span of the context.
+        // Use the span of the context in the same way.
         let context = span.context();
         let own = context.span();
         own.set_attribute(KeyValue::new("by the API", true));

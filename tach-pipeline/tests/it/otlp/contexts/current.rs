@@ -126,7 +126,7 @@ fn a_future_s_spans_are_current_where_it_is_polled() {
     }
 }
 
-/// A thread may end within a span, while the memory of `opentelemetry` for it is gone.
+/// A thread may end within a span, when opentelemetry's memory of the thread is gone.
 #[test]
 fn a_thread_ends_within_spans() {
     struct AtTheEnd(Span);

@@ -253,7 +253,7 @@ fn a_child_by_the_context_of_an_open_span_is_in_its_trace() {
     }
 }
 
-/// Whether the context is one of a span that is sampled or not, its span is around the child.
+/// The span of the context is around the child, whether that span is sampled or not.
 #[test]
 fn the_span_of_an_attached_context_comes_before_a_parent_in_scope() {
     let remote = TraceContext::from_headers(TRACEPARENT, "").unwrap();

@@ -103,7 +103,7 @@ fn spans_of_both_apis_are_one_tree() {
     }
 }
 
-/// Code that is called in spans of libraries alone, such as a handler behind a middleware.
+/// Code may be called only within spans of libraries, such as a handler behind a middleware.
 #[test]
 fn a_root_of_a_tracer_has_spans_and_events_of_tracing() {
     let spans = spans(|tracer| {
@@ -401,7 +401,7 @@ fn times_of_the_moment_are_on_the_pipeline_s_clock() {
     assert!(spans["short"].start <= spans["short"].end);
 }
 
-/// A clock that stands.
+/// A clock that stands still.
 static EPOCH: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
 /// The bound of open spans is not reached by spans that have ended.
