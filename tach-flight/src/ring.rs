@@ -15,6 +15,8 @@ use tach_spans::spans::span::Span;
 /// The smallest number of blocks in a full ring. The ring forgets a whole block at a time, so with
 /// few blocks it would forget too much.
 const BLOCKS: usize = 16;
+/// How much later than an event of the next round a span may come.
+const LATE: Duration = Duration::from_secs(5);
 const MOST_BLOCK_BYTES: usize = 256 * 1024;
 /// The smallest block, which has room for a few records.
 const LEAST_BLOCK_BYTES: usize = 4 * 1024;
@@ -195,7 +197,16 @@ impl Ring {
         let full = mem::take(&mut self.current);
         if !full.bytes.is_empty() {
             self.bytes += full.size();
-            let place = self.full.partition_point(|block| block.last <= full.last);
+            // Spans come behind the events of the next round. A block that is later by more is of
+            // the time before the clock was set back, so it is older.
+            let is_older = |block: &Arc<Block>| {
+                let ahead = block
+                    .last
+                    .zip(full.last)
+                    .and_then(|(it, full)| it.checked_duration_since(full));
+                ahead.is_none_or(|ahead| ahead.is_zero() || ahead > LATE)
+            };
+            let place = self.full.iter().rposition(is_older).map_or(0, |at| at + 1);
             self.full.insert(place, Arc::new(full));
         }
         let unused = self.forget_for(room).filter(|unused| unused.has_room(bytes));
@@ -335,6 +346,19 @@ mod tests {
         let times = times(&ring);
         assert!((10_001..=10_500).all(|event| times.contains(&event)), "{}", times.len());
         assert!(times.contains(&10_000), "the last span");
+    }
+
+    #[test]
+    fn the_newest_are_kept_after_the_clock_was_set_back() {
+        let mut ring = Ring::new(256 * 1024, Duration::MAX);
+        let message = record(1, 100);
+        let hour = 3_600_000_000_000;
+        for time in (hour..hour + 10_000).chain(1..=10_000) {
+            ring.event(&message, UnixTime::from_nanos(time));
+        }
+        let kept = ring.iter().map(|block| block.items().count());
+        let later = ring.iter().filter(|block| block.last < Some(UnixTime::from_nanos(hour)));
+        assert_eq!(later.map(|block| block.items().count()).sum::<usize>(), kept.sum::<usize>());
     }
 
     #[test]
