@@ -77,7 +77,9 @@ impl Pipeline {
             return;
         }
         let chosen = self.shared().spans.durations.as_ref().map_or(&[][..], Collected::attributes);
-        if !chosen.is_empty() && are_any(chosen) {
+        // In a forked child nobody reads the record, and a thread that only the parent has may hold
+        // the slot's lock.
+        if !chosen.is_empty() && are_any(chosen) && !self.shared().channel.is_forked() {
             if !span.span.has_record() && !self.keep_start(span) {
                 return;
             }
@@ -86,7 +88,7 @@ impl Pipeline {
     }
 
     /// Keeps the record of a span, whose words are then no longer needed. Returns `false` if the span
-    /// is closed.
+    /// is closed, or the thread would wait for itself.
     pub(super) fn keep_start(&self, Target { span, context }: Target) -> bool {
         let shared = self.shared();
         let thread = current_thread::number(&shared.channel).map_or(0, NonZeroU32::get);
