@@ -128,7 +128,7 @@ const NO_KEY: u32 = u32::MAX;
 pub const TAG_BITS: u32 = 5;
 
 /// Ages of traces are stored in 32 bits, so in units of this power of two of ticks or nanoseconds:
-/// a microsecond at most with most counters, and an hour in all.
+/// a microsecond at most with most counters, and a quarter of an hour or more in all.
 pub const AGE_SHIFT: u32 = 10;
 
 /// The key of a span's `tracestate`.

@@ -27,8 +27,9 @@ thread_local! {
     static ENDING: Ending = const { Ending };
     /// The address of the channel in which the thread last had a queue, and the thread's number
     /// there. Both are zero if the thread has no queue there, or no longer has one. A signal
-    /// handler may change both between the loads or the stores of a call, which harms nothing: a
-    /// thread has the same number in each channel, or zero where it has none.
+    /// handler may change both between the loads or the stores of a call. Then the number may be
+    /// zero, and is looked up again. Any other number is right: a thread has the same one in each
+    /// channel.
     static NUMBER: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
@@ -168,8 +169,10 @@ pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
 #[inline]
 pub fn number(channel: &Arc<Channel>) -> Option<NonZeroU32> {
     let (address, number) = NUMBER.get();
-    if address == ptr::from_ref(&**channel).addr() {
-        return NonZeroU32::new(number);
+    if let (Some(number), true) =
+        (NonZeroU32::new(number), address == ptr::from_ref(&**channel).addr())
+    {
+        return Some(number);
     }
     let number = queue_number(channel)?;
     NUMBER.set((ptr::from_ref(&**channel).addr(), number.get()));

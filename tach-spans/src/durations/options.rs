@@ -21,7 +21,7 @@ const LEAST_SERIES: usize = 2;
 /// time, or until its last handle is dropped if no thread has entered it. It is counted after that
 /// handle and those of its children were dropped. The duration is one of ticks, so that no step of
 /// the wall clock bends it. The duration of a span that is sampled, or has a chosen attribute, is
-/// not counted if a [`WhenFull`](tach_record::queue::WhenFull) policy dropped the span or its end.
+/// not counted if a [`WhenFull`](tach_record::queue::WhenFull) policy dropped it.
 ///
 /// # Cost
 ///

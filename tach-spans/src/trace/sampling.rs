@@ -22,8 +22,8 @@ const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 /// then its fields, links and status are kept in this process.
 ///
 /// All other spans that are not sampled have ids, which their records have in other sinks, and cost
-/// little else: none of their fields are read, except those by which
-/// [`Durations`](crate::Durations) are counted. No span that is not sampled is sent.
+/// little else: their fields are read only for lines, and for the
+/// [`Durations`](crate::Durations) that they are counted by. No span that is not sampled is sent.
 ///
 /// # Examples
 ///

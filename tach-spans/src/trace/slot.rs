@@ -11,14 +11,9 @@ pub(super) type Ids = (u128, u64, bool);
 /// is free.
 ///
 /// Only the thread that creates a span writes its ids. A reader has the span's number from that
-/// thread. While the reader holds a reference to the span, the ids do not change. A reader without
-/// a reference reads `id` again after the other words: if another span has taken the slot, the
-/// words may be a mixture, and the reader drops them.
-///
-/// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
-/// from there. While a reader holds the span, they do not change. A reader that does not hold it
-/// checks afterwards whether the slot still has the span. The trace that the span is moved to takes
-/// the words of its start, whose record is kept before.
+/// thread or, like the back end, from the slot. While the reader holds a reference to the span, the
+/// ids do not change. A reader without a reference reads `id` again after the other words: if
+/// another span has taken the slot, the words may be a mixture, and the reader drops them.
 ///
 /// The alignment keeps the eight words on one cache line. We don't use `CachePadded`, which would
 /// double the 64 bytes of an open span so that no two slots share a pair of lines: the neighbours

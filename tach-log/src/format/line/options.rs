@@ -165,8 +165,8 @@ impl Line {
     ///
     /// # Examples
     ///
-    /// `INFO  app: found span=http.server.request rows=1`, without the method, the route, the path and
-    /// so on:
+    /// `INFO  app: found span=http.server.request rows=1`, without the method, the route, the path
+    /// and so on:
     ///
     /// ```
     /// let line = tach_log::Line::new().without_span_fields();

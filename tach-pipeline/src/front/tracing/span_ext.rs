@@ -53,7 +53,8 @@ pub trait SpanExt: sealed::Sealed {
     /// With [`Sampling`](crate::Sampling), the parent decides whether the span is sampled. The span
     /// is sent as it started, with its fields, links and status, if it had no parent in this
     /// process or declares `otel.kind`. Any other span starts now, unless durations are collected or
-    /// a sink takes events, and lacks its links and its status. Events of `tracing` within a span
+    /// a sink takes events, and lacks its links, its status and, if no sink takes events, its
+    /// fields. Events of `tracing` within a span
     /// that is not sampled are lost. A parent that is sampled is refused after a thread has left
     /// the span without being sampled: by then the decision is taken.
     ///

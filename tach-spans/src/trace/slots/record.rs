@@ -141,10 +141,10 @@ impl Open {
         }
     }
 
-    /// Keeps the record of a span that is about to be moved, which takes the words of its start. A
-    /// span that has not [begun](Begun) starts at `now`. A span that is not sampled starts on the
-    /// thread with the number `by`. Returns `false` if the span is closed, or
-    /// the thread would have to wait for itself.
+    /// Keeps the record of a span that is about to be moved, which takes the words of its start, or
+    /// that is given a chosen attribute. A span that has not [begun](Begun) starts at `now`. A span
+    /// that is not sampled starts on the thread with the number `by`. Returns `false` if the span is
+    /// closed, or the thread would have to wait for itself.
     pub fn keep_start(self, context: SpanContext, now: Time, by: u32) -> bool {
         let kept = self.change(|span| {
             let Start { code: Some(code), age, thread } = self.start() else { return };
