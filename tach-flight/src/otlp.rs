@@ -81,8 +81,7 @@ fn write(
     };
     for item in snapshot.items() {
         let Item::Span(stored) = item else { continue };
-        let span = stored.span(&snapshot.redacted);
-        let Some(first) = span.first() else { continue };
+        let Some(span) = stored.span(&snapshot.redacted) else { continue };
         records.clear();
         records.extend_from_slice(span.records);
         let from = events.partition_point(|(id, ..)| *id < span.context.span);
@@ -93,7 +92,7 @@ fn write(
         let mut dropped = span.dropped;
         dropped.parts.events = 0;
         let whole = Span { records: &records, dropped, ..span };
-        write_span(&mut spans, &whole, &first, limits, &|_, _| true);
+        write_span(&mut spans, &whole, limits, &|_, _| true);
         flush(&mut spans, WRITTEN)?;
     }
     flush(&mut spans, 1)?;

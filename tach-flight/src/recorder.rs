@@ -144,7 +144,7 @@ impl<O: Owner> Recorder<O> {
             let Self { ring, keep, .. } = self;
             if let (true, Some(keep)) = (ring.span(span), keep) {
                 let Block { bytes, spans, .. } = &ring.current;
-                if let Some(span) = spans.last().map(|kept| kept.span(bytes, &[])) {
+                if let Some(span) = spans.last().and_then(|kept| kept.span(bytes, &[])) {
                     keep(&words::words(&span), span.records);
                 }
             }

@@ -42,13 +42,13 @@ pub(crate) enum Item<'a> {
 /// A span in a block.
 #[derive(Clone, Copy)]
 pub(crate) struct Stored<'a> {
-    kept: &'a Kept,
+    pub(crate) kept: &'a Kept,
     block: &'a Block,
 }
 
 impl<'a> Stored<'a> {
     /// Returns the span. Values of the keys `redacted` are hidden.
-    pub(crate) fn span(self, redacted: &'a [String]) -> Span<'a> {
+    pub(crate) fn span(self, redacted: &'a [String]) -> Option<Span<'a>> {
         self.kept.span(&self.block.bytes, redacted)
     }
 }
@@ -240,14 +240,14 @@ impl Ring {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::snapshot::Snapshot;
     use tach_record::frame::MaybeStatic;
     use tach_record::frame::{Frame, Scratch, SpanRecord, Time, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
-    use tach_spans::spans::span::Dropped;
+    use tach_spans::spans::span::{Dropped, first};
 
     const HEAD: usize = 24;
 
@@ -272,7 +272,7 @@ mod tests {
                 assert_eq!(frame.message.trim_start(), time.as_nanos().to_string());
                 time.as_nanos()
             }
-            Item::Span(stored) => stored.span(&[]).end.as_nanos(),
+            Item::Span(stored) => stored.kept.end.as_nanos(),
         };
         items.map(time).collect()
     }
@@ -283,12 +283,23 @@ mod tests {
         }
     }
 
-    fn span(records: &[u8], end: u64) -> Span<'_> {
+    /// Returns the record of a span.
+    pub(crate) fn span_record() -> Vec<u8> {
+        let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
+        let context = SpanContext { trace: 1, span: 1, is_sampled: true };
+        let record = SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 };
+        let texts = ["app", "name"].map(MaybeStatic::Static);
+        Writer::begin_span(&mut scratch, Level::INFO, texts, &record).end();
+        scratch.written().to_owned()
+    }
+
+    pub(crate) fn span(records: &[u8], end: u64) -> Span<'_> {
         Span {
             context: SpanContext { trace: 1, span: end, is_sampled: true },
             start: UnixTime::EPOCH,
             end: UnixTime::from_nanos(end),
             is_unfinished: false,
+            first: first(records, &[]).unwrap(),
             records,
             has_values: false,
             has_end: true,
@@ -300,6 +311,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_within_the_bound() {
+        let of_span = span_record();
         let events: Vec<_> = (0..200).map(|number| record(number, 5)).collect();
         for most in [64 * 1024, 1024 * 1024] {
             let mut ring = Ring::new(most, Duration::MAX);
@@ -307,7 +319,7 @@ mod tests {
                 for number in 1..=100_000 {
                     ring.event(&events[number % 200], UnixTime::from_nanos(number as u64));
                     if number % 3 == 0 {
-                        ring.span(&span(&[0; 8], number as u64));
+                        ring.span(&span(&of_span, number as u64));
                     }
                 }
             });
@@ -318,13 +330,14 @@ mod tests {
             for item in all.flat_map(Block::items) {
                 match item {
                     Item::Event(time, _) => times.push(time.as_nanos()),
-                    Item::Span(stored) => spans.push(stored.span(&[]).end.as_nanos()),
+                    Item::Span(stored) => spans.push(stored.kept.end.as_nanos()),
                 }
             }
             assert_eq!((times.last(), spans.last()), (Some(&100_000), Some(&99_999)));
             assert!(times.windows(2).all(|pair| pair[0] + 1 == pair[1]), "none is missing");
             assert!(spans.windows(2).all(|pair| pair[0] + 3 == pair[1]), "none is missing");
-            let bytes = times.len() * events[0].len() + spans.len() * (8 + size_of::<Kept>());
+            let bytes =
+                times.len() * events[0].len() + spans.len() * (of_span.len() + size_of::<Kept>());
             assert!(bytes > most / 4 * 3, "{bytes} of {most} are used");
         }
     }
@@ -335,13 +348,9 @@ mod tests {
     fn spans_that_come_late_displace_no_younger_events() {
         let mut ring = Ring::new(256 * 1024, Duration::MAX);
         flood(&mut ring, 10_001..=10_500, |_| 100);
-        let mut record = Scratch::new();
-        let (context, time) = (span(&[], 1).context, Time::Unix(UnixTime::EPOCH));
-        let start = SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 };
-        let texts = ["app", "name"].map(MaybeStatic::Static);
-        Writer::begin_span(&mut record, Level::INFO, texts, &start).end();
+        let record = span_record();
         for end in 1..=10_000 {
-            ring.span(&span(record.written(), end));
+            ring.span(&span(&record, end));
         }
         let times = times(&ring);
         assert!((10_001..=10_500).all(|event| times.contains(&event)), "{}", times.len());
@@ -404,8 +413,9 @@ mod tests {
     fn a_dump_lacks_what_is_too_old_in_its_blocks() {
         let mut ring = Ring::new(64 * 1024, Duration::from_nanos(100));
         flood(&mut ring, 1..=50, |_| 10);
+        let record = span_record();
         for end in 1..=50 {
-            ring.span(&span(&[0; 8], end));
+            ring.span(&span(&record, end));
         }
         let now = UnixTime::from_nanos(120);
         ring.forget(now);
@@ -415,7 +425,7 @@ mod tests {
         for item in dump.items() {
             match item {
                 Item::Event(time, _) => events.push(time.as_nanos()),
-                Item::Span(stored) => spans.push(stored.span(&[]).end.as_nanos()),
+                Item::Span(stored) => spans.push(stored.kept.end.as_nanos()),
             }
         }
         let expected: Vec<_> = (20..=50).collect();

@@ -49,7 +49,7 @@ impl Snapshot {
         blocks.chain(self.waiting.iter()).flat_map(Block::items).filter(|item| {
             let end = match item {
                 Item::Event(time, _) => *time,
-                Item::Span(stored) => stored.span(&[]).end,
+                Item::Span(stored) => stored.kept.end,
             };
             self.since.is_none_or(|since| end >= since)
         })
@@ -59,44 +59,22 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tach_record::frame::{MaybeStatic, Scratch, SpanRecord, Time, Writer};
-    use tach_record::ids::SpanContext;
-    use tach_record::level::Level;
-    use tach_spans::spans::span::Dropped;
+    use crate::ring::tests::{span, span_record};
 
     const MOST: usize = 64 * 1024;
 
     #[test]
     fn open_spans_have_a_bound_of_their_own() {
         let mut ring = Ring::new(MOST, Duration::MAX);
-        let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
-        let context = SpanContext { trace: 1, span: 1, is_sampled: true };
-        Writer::begin_span(
-            &mut scratch,
-            Level::INFO,
-            ["app", "name"].map(MaybeStatic::Static),
-            &SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 },
-        )
-        .end();
-        let mut span = Span {
-            context,
-            start: UnixTime::EPOCH,
-            end: UnixTime::EPOCH,
-            is_unfinished: false,
-            records: scratch.written(),
-            has_values: false,
-            has_end: true,
-            is_on_one_thread: true,
-            dropped: Dropped::default(),
-            redacted: &[],
-        };
+        let record = span_record();
+        let mut span = span(&record, 0);
         ring.span(&span);
         let mut snapshot = Snapshot::new(&ring, UnixTime::EPOCH, Arc::default());
         span.is_unfinished = true;
         let added = allocation_counter::measure(|| (0..100_000).for_each(|_| snapshot.add(&span)));
         assert!(added.bytes_max <= MOST as u64 + 1024, "{added:?}, and some for the list");
         let is_open =
-            |item: &Item<'_>| matches!(item, Item::Span(stored) if stored.span(&[]).is_unfinished);
+            |item: &Item<'_>| matches!(item, Item::Span(stored) if stored.kept.is_unfinished);
         let (open, kept): (Vec<_>, Vec<_>) = snapshot.items().partition(is_open);
         assert_eq!(kept.len(), 1, "open spans take no room of others");
         assert!((100..1_000).contains(&open.len()), "{}", open.len());

@@ -56,7 +56,7 @@ fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Events::begin(to, first_time(snapshot))?;
     let mut threads = Threads::default();
     for shown in spans(snapshot) {
-        let span = shown.stored.span(&snapshot.redacted);
+        let Some(span) = shown.stored.span(&snapshot.redacted) else { continue };
         let is_on_thread = threads.has_room(&span, &shown);
         out.span(&span, is_on_thread)?;
     }
@@ -71,7 +71,7 @@ fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
 /// Returns the time of the first event or start of a span.
 fn first_time(snapshot: &Snapshot) -> UnixTime {
     let times = snapshot.items().map(|item| match item {
-        Item::Span(stored) => stored.span(&[]).start,
+        Item::Span(stored) => stored.kept.start,
         Item::Event(time, _) => time,
     });
     times.min().unwrap_or(UnixTime::EPOCH)
@@ -99,7 +99,7 @@ fn spans(snapshot: &Snapshot) -> Vec<Shown<'_>> {
     // Count the spans first: a vector that grows takes up to three times as much memory.
     let mut shown = Vec::with_capacity(spans().count());
     shown.extend(spans().map(|stored| {
-        let span = stored.span(&[]);
+        let span = stored.kept;
         let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
         Shown { start: span.start.as_nanos(), end, stored }
     }));
@@ -118,7 +118,7 @@ impl Threads {
     /// Returns whether the next span can be drawn on its thread: within its parent, or where no
     /// span is open. A viewer would draw a task that takes turns with others as their child.
     fn has_room(&mut self, span: &Span<'_>, shown: &Shown<'_>) -> bool {
-        let Some(thread) = site(span).thread_id.filter(|_| span.is_on_one_thread) else {
+        let Some(thread) = span.first.1.site().thread_id.filter(|_| span.is_on_one_thread) else {
             return false;
         };
         let open = self.0.entry(thread).or_default();
@@ -160,8 +160,8 @@ impl<'a> Events<'a> {
     }
 
     fn span(&mut self, span: &Span<'_>, is_on_thread: bool) -> io::Result<()> {
-        let Some(start) = span.begin() else { return Ok(()) };
-        let site = site(span);
+        let (start, first) = &span.first;
+        let site = first.site();
         // An open span has no end, so only its beginning is written.
         let phase = match (is_on_thread, span.is_unfinished) {
             (true, false) => "X",
@@ -312,47 +312,22 @@ impl fmt::Display for Micros {
     }
 }
 
-/// Returns the place in the program and the thread where a span started.
-fn site<'a>(span: &Span<'a>) -> Site<'a> {
-    span.first().map_or_else(Site::default, |(_, part)| part.site())
-}
-
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
 
     use super::*;
     use crate::ring::Ring;
-    use tach_record::frame::{MaybeStatic, Scratch, SpanRecord, Time, Writer};
-    use tach_record::ids::SpanContext;
-    use tach_record::level::Level;
+    use crate::ring::tests::{span, span_record};
     use tach_spans::spans::span::Dropped;
 
     #[test]
     fn a_span_that_may_lack_parts_has_a_mark() {
-        let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
-        let context = SpanContext { trace: 1, span: 1, is_sampled: true };
-        Writer::begin_span(
-            &mut scratch,
-            Level::INFO,
-            ["app", "name"].map(MaybeStatic::Static),
-            &SpanRecord { context, parent: 0, since: time, age: 0, thread: 0 },
-        )
-        .end();
+        let record = span_record();
         for (has_end, is_more) in [(true, false), (false, false), (true, true)] {
             let mut ring = Ring::new(64 * 1024, Duration::MAX);
-            ring.span(&Span {
-                context,
-                start: UnixTime::EPOCH,
-                end: UnixTime::EPOCH,
-                is_unfinished: false,
-                records: scratch.written(),
-                has_values: false,
-                has_end,
-                is_on_one_thread: true,
-                dropped: Dropped { is_more, ..Dropped::default() },
-                redacted: &[],
-            });
+            let dropped = Dropped { is_more, ..Dropped::default() };
+            ring.span(&Span { has_end, dropped, ..span(&record, 1) });
             let mut written = Vec::new();
             write(&Snapshot::new(&ring, UnixTime::EPOCH, Arc::default()), &mut written).unwrap();
             let is_marked = String::from_utf8_lossy(&written).contains("tach.incomplete");

@@ -3,7 +3,7 @@
 use tach_core::UnixTime;
 
 use crate::ring::Ring;
-use tach_record::frame::{self, SpanPart, Time, What};
+use tach_record::frame::{self, Time};
 use tach_record::ids::SpanContext;
 use tach_spans::spans::kept::Kept;
 use tach_spans::spans::span::{Dropped, Span};
@@ -48,24 +48,24 @@ pub(crate) fn add(ring: &mut Ring, words: &[u64], records: &[u8]) -> UnixTime {
         return time;
     };
     let span = of(words, records.len());
-    let start = frame::split_all(records).next().and_then(SpanPart::read);
-    let is_whole = start.is_some_and(|it| matches!(it.what, What::Start(_)));
-    if !is_whole || span.context.span == 0 || span.context.trace == 0 {
-        return UnixTime::EPOCH;
-    }
-    ring.span(&span.span(records, &[]));
+    let has_ids = span.context.span != 0 && span.context.trace != 0;
+    let Some(span) = span.span(records, &[]).filter(|_| has_ids) else { return UnixTime::EPOCH };
+    ring.span(&span);
     span.end
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ring::tests::span_record;
 
     #[test]
     fn a_span_is_read_as_it_was_written() {
+        let record = span_record();
         for flags in 0..32 {
             let words = [1, 2, 3, 4, u64::MAX - 5, flags];
-            assert_eq!(self::words(&of(words, 7).span(&[0; 7], &[])), words);
+            let span = of(words, record.len()).span(&record, &[]).unwrap();
+            assert_eq!(self::words(&span), words);
         }
     }
 }

@@ -236,7 +236,7 @@ impl BackEnd {
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
         let (new, all) = self.inboxes.queues();
-        self.spans.add_threads(new, all);
+        self.whole.add_threads(new, all);
         if self.keeper.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
             // Write the events that the previous filters selected, before the new filters apply.
             self.write(|sinks| sinks.write(false));
@@ -322,7 +322,7 @@ impl BackEnd {
     /// Passes on the records of a round. If the records must be written before the next one,
     /// returns `true`.
     fn pass_on_some(&mut self, start: UnixTime, is_doubtful: bool) -> bool {
-        let Self { shared, inboxes, selection, spans, sinks, keeper, in_hand, .. } = self;
+        let Self { shared, inboxes, whole, selection, spans, sinks, keeper, in_hand, .. } = self;
         let counts = &shared.progress.counts;
         let (is_kept, mut torn) = (keeper.is_some(), 0);
         counts.in_hand.set(*in_hand);
@@ -332,11 +332,7 @@ impl BackEnd {
                 torn += 1;
                 return false;
             }
-            let record = if frame::has_callsite(record) {
-                self.whole.of(record, spans.thread(record, queue))
-            } else {
-                record
-            };
+            let record = if frame::has_callsite(record) { whole.of(record, queue) } else { record };
             if spans.part(record, time, queue) {
                 return false;
             }

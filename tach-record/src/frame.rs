@@ -50,11 +50,11 @@ pub(crate) use self::read::event_level;
 pub(crate) use self::read::remains::LOST_BYTES;
 pub use self::read::remains::{Lost, Remains, add_lost, remains};
 pub use self::read::span::{
-    SpanPart, Start, What, end_span, is_error, is_part, may_set_status, replace, set_time, starter,
+    SpanPart, Start, What, end_span, is_error, may_set_status, replace, set_time,
 };
 pub use self::read::{
     Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, has_callsite, is_of_span,
-    is_redacted, is_reference, kind, length, references, split, split_all, time,
+    is_redacted, is_reference, kind, length, references, split, split_all, starter, time,
 };
 pub use self::shortened::shortened;
 pub use self::this_thread::ThisThread;

@@ -55,7 +55,6 @@
               what they read, and nothing else"
 )]
 
-pub mod buffers;
 pub mod channel;
 pub mod counts;
 pub mod frame;

@@ -29,7 +29,7 @@ use self::keys::{has_field, keys_and_loss};
 use self::link::flags;
 use self::metadata::add_metadata;
 use self::texts::NAME;
-use crate::spans::span::{Dropped, First, Item, Span};
+use crate::spans::span::{Dropped, Item, Span};
 use crate::spans::status::{Code, Status};
 use tach_record::frame::{Lost, Origin, SpanPart, Start, TRACE_IS_RANDOM, TRACE_STATE, What};
 use tach_record::ids::SpanContext;
@@ -51,21 +51,15 @@ pub type Accepts<'a> = dyn Fn(Level, &str) -> bool + 'a;
 
 /// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events
 /// that `accepts` accepts.
-pub fn write_span(
-    to: &mut Vec<u8>,
-    span: &Span<'_>,
-    first: &First<'_>,
-    limits: &SpanLimits,
-    accepts: &Accepts<'_>,
-) {
-    let (start, part) = first;
+pub fn write_span(to: &mut Vec<u8>, span: &Span<'_>, limits: &SpanLimits, accepts: &Accepts<'_>) {
+    let (start, _) = &span.first;
     in_scope(to, start.target, |to| {
         ids(to, span.context);
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
         let mut own = Own::new(to.len(), span, start, limits, accepts);
         own.marks(to);
-        own.items(to, part);
+        own.items(to);
         // Write the metadata after the fields: a key that a field has taken is known only then.
         let (taken, site) = (own.taken, own.site);
         own.add(to, |attributes, to| {
@@ -134,10 +128,10 @@ impl<'a> Own<'a> {
         }
     }
 
-    fn items(&mut self, to: &mut Vec<u8>, first: &SpanPart<'a>) {
-        let last = self.span.last_values();
-        self.part(to, first, |key| last.is_recorded_again(0, key));
-        for (at, item) in (1..).zip(self.span.items_from(1)) {
+    fn items(&mut self, to: &mut Vec<u8>) {
+        let (span, last) = (self.span, self.span.last_values());
+        self.part(to, &span.first.1, |key| last.is_recorded_again(0, key));
+        for (at, item) in (1..).zip(span.items_from(1)) {
             match item {
                 Item::Event(event, time) => self.event(to, &event, time),
                 Item::Part(part) => self.part(to, &part, |key| last.is_recorded_again(at, key)),

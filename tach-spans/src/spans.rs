@@ -7,7 +7,6 @@ pub mod slow;
 pub mod span;
 pub mod status;
 pub mod tail;
-pub mod threads;
 mod timed;
 pub mod traces;
 pub mod trees;

@@ -10,7 +10,7 @@ use tach_core::UnixTime;
 
 pub(crate) use self::sent::Sent;
 use super::cause::Cause;
-pub(super) use crate::callsites::Whole;
+pub(super) use crate::callsites::whole::Whole;
 use crate::flight::Recorder;
 use crate::frame::{self, Frame, RecordKind};
 use crate::incident::Incident;
@@ -19,13 +19,11 @@ use crate::report;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::spans::span::{MOST_EVENTS, Span};
-use crate::spans::threads::Threads;
 use crate::spans::traces::{Round, Traces};
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
     pub(crate) traces: Traces,
-    threads: Threads,
     /// `None` if the pipeline was built without a flight recorder.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) sent: Sent,
@@ -44,21 +42,7 @@ impl Spans {
             most_events.unwrap_or(MOST_EVENTS),
             shared.spans.durations.is_some(),
         );
-        Self { shared, traces, threads: Threads::default(), recorder, sent }
-    }
-
-    /// Stores the threads of new queues. `all` are the queues of threads that have not ended.
-    pub(super) fn add_threads(&mut self, new: &[Arc<Queue>], all: &[Arc<Queue>]) {
-        if !new.is_empty() {
-            self.threads.add(new, all);
-        }
-    }
-
-    /// Returns the thread of a record whose callsite has a number: such a record does not contain
-    /// its thread.
-    #[inline]
-    pub(super) fn thread<'a>(&'a self, record: &[u8], queue: &'a Queue) -> &'a [u8] {
-        self.threads.of(record, queue)
+        Self { shared, traces, recorder, sent }
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -151,10 +135,8 @@ impl Spans {
     /// Adds the callsites and the threads to the records of the spans that were open. Call after
     /// their threads are known.
     pub(super) fn complete(&mut self, whole: &mut Whole) {
-        let Self { traces, threads, .. } = self;
-        for (record, _) in traces.spans.seen.values_mut() {
-            let thread = threads.of_open(record);
-            *record = whole.of(record, thread).to_owned();
+        for (record, _) in self.traces.spans.seen.values_mut() {
+            *record = whole.of_open(record).to_owned();
         }
     }
 

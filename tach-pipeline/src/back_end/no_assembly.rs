@@ -19,9 +19,11 @@ impl Whole {
         Self
     }
 
-    pub(super) fn of<'a>(&mut self, record: &'a [u8], _: &[u8]) -> &'a [u8] {
+    pub(super) fn of<'a>(&mut self, record: &'a [u8], _: &Queue) -> &'a [u8] {
         record
     }
+
+    pub(super) fn add_threads(&mut self, _: &[Arc<Queue>], _: &[Arc<Queue>]) {}
 
     pub(super) fn trim(&mut self) {}
 }
@@ -30,12 +32,6 @@ pub(crate) struct Spans;
 
 impl Spans {
     pub(super) fn begin_round(&mut self) {}
-
-    pub(super) fn add_threads(&mut self, _: &[Arc<Queue>], _: &[Arc<Queue>]) {}
-
-    pub(super) fn thread<'a>(&self, _: &[u8], queue: &'a Queue) -> &'a [u8] {
-        queue.thread()
-    }
 
     pub(super) fn part(&mut self, _: &[u8], _: UnixTime, _: &Queue) -> bool {
         false

@@ -90,6 +90,17 @@ pub fn kind(bytes: &[u8]) -> Option<RecordKind> {
     Head::read(&mut Reader(bytes))?.record()
 }
 
+/// Returns the number of the thread on which a span started, if the record that begins with `bytes`
+/// is of a span with the number of its callsite.
+#[inline]
+pub fn starter(bytes: &[u8]) -> Option<u32> {
+    const AT: usize = HEAD + (RecordKind::Span.words() - 1) * WORD;
+    if kind(bytes) != Some(RecordKind::Span) {
+        return None;
+    }
+    bytes.get(AT..).and_then(<[u8]>::first_chunk).map(|number| u32::from_le_bytes(*number))
+}
+
 /// Returns whether the record that begins with `bytes` is a part of a span, not an event.
 #[inline]
 pub fn is_of_span(bytes: &[u8]) -> bool {
@@ -316,8 +327,7 @@ impl<'a> Reader<'a> {
         Some((u32::from_le_bytes(*first), u32::from_le_bytes(*second)))
     }
 
-    /// Takes the parts of the place in the program that the record contains.
-    #[cold]
+    /// Takes the fields, and the parts of the place in the program that follow them.
     fn site(&mut self) -> Site<'a> {
         let mut site = Site::default();
         self.skip_fields();
@@ -325,9 +335,9 @@ impl<'a> Reader<'a> {
         site
     }
 
+    #[inline]
     fn site_part(&mut self, site: &mut Site<'a>) -> Option<()> {
-        let mut reader = self.clone();
-        let (kind, code) = reader.halves()?;
+        let (kind, code) = self.halves()?;
         let known = |text: &'a str| (!text.is_empty()).then_some(text);
         match Tag::of(kind)? {
             Tag::Place => {
@@ -337,27 +347,26 @@ impl<'a> Reader<'a> {
                 site.line = Some(place.line).filter(|&line| line != 0);
             }
             Tag::File => {
-                site.file = known(reader.text(code)?);
+                site.file = known(self.text(code)?);
                 site.line = Some(kind >> TAG_BITS).filter(|&line| line != 0);
             }
             Tag::Module if kind >> TAG_BITS == EVENT_NAME => {
-                site.event_name = known(reader.text(code)?);
+                site.event_name = known(self.text(code)?);
             }
-            Tag::Module => site.module = known(reader.text(code)?),
+            Tag::Module => site.module = known(self.text(code)?),
             Tag::Thread => {
-                let id = u64::from_le_bytes(reader.array()?);
+                let id = u64::from_le_bytes(self.array()?);
                 site.thread_id = (id != 0).then_some(id);
                 site.os_thread_id = Some(kind >> TAG_BITS).filter(|&id| id != 0);
-                site.thread_name = known(reader.text(code)?);
+                site.thread_name = known(self.text(code)?);
             }
             Tag::Context => {
-                let SpanContext { trace, span, .. } = reader.context()?;
+                let SpanContext { trace, span, .. } = self.context()?;
                 let [flags, ..] = (kind >> TAG_BITS).to_le_bytes();
                 site.trace_context = Some((trace, span, flags));
             }
             _ => return None,
         }
-        *self = reader;
         Some(())
     }
 

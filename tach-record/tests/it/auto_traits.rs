@@ -2,7 +2,7 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_record::{buffers, channel, counts, frame, host, ids, keep, level, queue, sync};
+use tach_record::{channel, counts, frame, host, ids, keep, level, queue, sync};
 use test_support::assert_implements;
 
 assert_implements!(
@@ -17,7 +17,7 @@ assert_implements!(
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    buffers::Buffers, counts::Count, counts::Losses,
+ counts::Count, counts::Losses,
     frame::Buffer, frame::Head, frame::SpanRecord, frame::Reader<'_>, frame::Remains, frame::Scratch,
     frame::ThisThread, frame::What<'_>,
     frame::numbers::Entry<u8>, frame::numbers::Interner<u8>, frame::numbers::Notice,

@@ -6,6 +6,7 @@ use tach_core::{Instant, UnixTime};
 use tach_otlp::adapter::AttributeLimits;
 
 use super::*;
+use crate::spans::span::first;
 use tach_record::frame::MaybeStatic;
 use tach_record::frame::{Place, RecordKind, Scratch, SpanRecord, Time, Wanted, Writer};
 
@@ -30,6 +31,7 @@ fn span(records: &[u8], has_values: bool) -> Span<'_> {
         start: UnixTime::EPOCH,
         end: UnixTime::EPOCH,
         is_unfinished: false,
+        first: first(records, &[]).unwrap(),
         records,
         has_values,
         has_end: true,
@@ -42,7 +44,7 @@ fn span(records: &[u8], has_values: bool) -> Span<'_> {
 /// Returns a span as it is sent.
 fn written(span: &Span<'_>, limits: SpanLimits) -> Vec<u8> {
     let mut written = Vec::new();
-    write_span(&mut written, span, &span.first().unwrap(), &limits, &|_, _| true);
+    write_span(&mut written, span, &limits, &|_, _| true);
     written
 }
 

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use tach_core::UnixTime;
 
-use super::span::{Dropped, Span};
+use super::span::{Dropped, Span, first};
 use tach_record::ids::SpanContext;
 
 #[derive(Clone)]
@@ -44,18 +44,20 @@ impl Kept {
     }
 
     /// Returns the span with its records. `buffer` must be the buffer that contains them.
-    pub fn span<'a>(&self, buffer: &'a [u8], redacted: &'a [String]) -> Span<'a> {
-        Span {
+    pub fn span<'a>(&self, buffer: &'a [u8], redacted: &'a [String]) -> Option<Span<'a>> {
+        let records = buffer.get(self.records.clone())?;
+        Some(Span {
             context: self.context,
             start: self.start,
             end: self.end,
             is_unfinished: self.is_unfinished,
-            records: buffer.get(self.records.clone()).unwrap_or_default(),
+            first: first(records, redacted)?,
+            records,
             has_values: self.has_values,
             has_end: self.has_end,
             is_on_one_thread: self.is_on_one_thread,
             dropped: self.dropped,
             redacted,
-        }
+        })
     }
 }

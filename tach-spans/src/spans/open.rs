@@ -3,24 +3,35 @@
 //! The record of a span is logged when the span ends. Parts and events of the span that were logged
 //! before come first, and wait here for it.
 
-pub(crate) mod span;
+mod line;
 #[cfg(test)]
 mod tests;
 
 use core::mem;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use tach_core::{Instant, UnixTime};
 
-use self::span::{Bounds, Line, Open, bounded};
-use crate::spans::span::{Dropped, Span};
+use self::line::Line;
+use crate::spans::span::{Dropped, First, MOST_EVENTS, Span, first};
+use crate::spans::status::Status;
 use crate::trace::Contexts;
-use tach_record::buffers::Buffers;
-use tach_record::frame::{self, Frame, RecordKind, SpanPart, Time, What};
+use tach_record::frame::{self, Frame, Lost, RecordKind, SpanPart, Time, What};
 use tach_record::ids::SpanContext;
 
-/// The largest buffer that is used again for another span. A larger buffer is freed.
+/// The most bytes of texts in a record of a span. A longer record is cut.
+const MOST_TEXT: usize = 256 * 1024;
+/// The most bytes of a span after its start, with the specification's limit of events. Later
+/// events, values and links are dropped.
+const MOST_BYTES: usize = 256 * 1024;
+/// With a higher limit of events, as many bytes more for each further event, up to `HIGHEST`.
+const EVENT_BYTES: usize = 256;
+const HIGHEST: usize = 3 * 1024 * 1024;
+/// A reserve for values that set the status, so that a span without room can still end as an error.
+const RESERVED: usize = 16 * 1024;
+/// The most bytes of records for which the memory of a span is used again.
 const KEPT: usize = 4 * 1024;
 /// The memory that is kept for the records of a later round.
 const KEPT_ENDED: usize = 64 * 1024;
@@ -51,7 +62,9 @@ pub struct Spans {
     unfinished: HashSet<u64, RandomState>,
     /// How many records had no span, since the count was last taken.
     spanless: u64,
-    buffers: Buffers,
+    /// The memory of spans that were passed on, for other spans.
+    #[expect(clippy::vec_box, reason = "a box moves between here and `open`")]
+    unused: Vec<Box<Open>>,
     redacted: Vec<String>,
     bounds: Bounds,
     /// Whether spans that are not sampled come too, because their durations are collected.
@@ -89,7 +102,7 @@ impl Spans {
             seen: HashMap::default(),
             unfinished: HashSet::default(),
             spanless: 0,
-            buffers: Buffers::default(),
+            unused: Vec::new(),
             redacted,
             bounds: Bounds::new(most_events),
             takes_unsampled,
@@ -115,7 +128,7 @@ impl Spans {
 
     /// Adds a part of a span, which is not the span itself.
     pub fn part(&mut self, record: &[u8]) {
-        if frame::is_part(record, RecordKind::Added) {
+        if frame::kind(record) == Some(RecordKind::Added) {
             if let Some(context) = Frame::read(record).and_then(|it| it.context()) {
                 self.event(context, record);
             }
@@ -130,7 +143,7 @@ impl Spans {
             What::Discard if self.takes_unsampled => {}
             What::Discard => {
                 if let Some(open) = self.open.remove(&part.context.span) {
-                    self.give_back(open.records);
+                    self.give_back(open);
                 }
             }
             What::Values | What::Link(_) | What::Parent(_) => {
@@ -203,7 +216,7 @@ impl Spans {
             }
             if let Some(open) = self.open.remove(span) {
                 self.spanless += open.unplaced;
-                self.give_back(open.records);
+                self.give_back(open);
             }
             false
         });
@@ -213,71 +226,62 @@ impl Spans {
     /// Passes on the spans that ended in the round before.
     fn pass_on(&mut self, mut finished: impl FnMut(&Span<'_>)) {
         let mut due = mem::take(&mut self.due);
-        let mut rest = &mut due.records[..];
-        for end in due.ends.drain(..) {
-            let length = frame::split(rest).map_or(0, |(record, _)| record.len());
-            let (record, after) = mem::take(&mut rest).split_at_mut(length);
-            rest = after;
-            self.pass_on_one(record, end, &mut finished);
+        for (record, end) in frame::split_all(&due.records).zip(due.ends.drain(..)) {
+            let Some(first) = first(record, &self.redacted) else { continue };
+            let id = first.1.context.span;
+            if !self.seen.is_empty() {
+                self.seen.remove(&id);
+            }
+            let mut open = if self.open.is_empty() { None } else { self.open.remove(&id) };
+            finished(&self.span(record, first, end, open.as_deref_mut()));
+            if let Some(open) = open {
+                self.give_back(open);
+            }
         }
         due.records.clear();
         self.due = due;
     }
 
-    #[inline]
-    fn pass_on_one(&mut self, record: &mut [u8], end: End, finished: &mut impl FnMut(&Span<'_>)) {
-        let Some(known) = Known::read(record) else { return };
-        let id = known.context.span;
-        if !self.seen.is_empty() {
-            self.seen.remove(&id);
-        }
-        let mut open = if self.open.is_empty() { None } else { self.open.remove(&id) };
-        finished(&self.span(record, known, end, open.as_deref_mut()));
-        if let Some(open) = open {
-            self.give_back(open.records);
-        }
-    }
-
     /// Returns a span by its record, with the parts and the events that came before.
     fn span<'a>(
         &'a self,
-        record: &'a mut [u8],
-        known: Known,
+        record: &'a [u8],
+        first: First<'a>,
         end: End,
         open: Option<&'a mut Open>,
     ) -> Span<'a> {
-        let Known { time, context, since, began, thread } = known;
-        let line = Line::of(since, began, Time::unix_time);
-        let is_more = self.suspected.is_some_and(|(instant, wall)| match since {
+        let (frame::Start { since, began, thread, .. }, part) = &first;
+        let context = part.context;
+        let line = Line::of(*since, *began, Time::unix_time);
+        let is_more = self.suspected.is_some_and(|(instant, wall)| match *since {
             Time::Ticks(since) => since <= instant,
             Time::Unix(since) => since <= wall,
         });
         let is_unfinished = end.thread.is_none();
-        frame::set_time(record, line.start);
         let mut span = Span {
             context,
             start: line.start,
-            end: line.unix_time(time, end.time).max(line.start),
+            end: line.unix_time(part.time, end.time).max(line.start),
             is_unfinished,
-            records: &[],
+            records: record,
             has_values: false,
             has_end: !is_unfinished,
-            is_on_one_thread: thread == 0 || end.thread.is_none_or(|end| end == 0 || end == thread),
+            is_on_one_thread: *thread == 0
+                || end.thread.is_none_or(|end| end == 0 || end == *thread),
             dropped: Dropped { bytes: end.cut, is_more, ..Dropped::default() },
             redacted: &self.redacted,
+            first,
         };
-        match open {
-            None => span.records = record,
-            Some(open) => {
-                open.begin(line, record);
-                span.context.trace = open.moved_to.unwrap_or(context.trace);
-                span.dropped.parts = open.dropped.parts;
-                span.dropped.bytes += open.dropped.bytes;
-                // A key can have several values only if two parts have fields. In many spans only
-                // one part has any, and `last_values` has nothing to do.
-                span.has_values = open.values > 1 || open.values == 1 && has_fields(record);
-                span.records = &open.records;
-            }
+        if let Some(open) = open {
+            open.begin(line, record);
+            span.context.trace = open.moved_to.unwrap_or(context.trace);
+            span.dropped.parts = open.dropped.parts;
+            span.dropped.bytes += open.dropped.bytes;
+            // A key can have several values only if two parts have fields. In many spans
+            // only one part has any, and `last_values` has nothing to do.
+            let has_fields = span.first.1.fields.parts().next().is_some();
+            span.has_values = open.values > u32::from(!has_fields);
+            span.records = &open.records;
         }
         span
     }
@@ -300,11 +304,11 @@ impl Spans {
 
     /// Calls `each` with a span if it is sampled, without removing it. Returns the id.
     fn show(&self, record: &[u8], end: End, each: &mut dyn FnMut(&Span<'_>)) -> Option<u64> {
-        let (mut record, known) = (record.to_owned(), Known::read(record)?);
-        let id = known.context.span;
-        if known.context.is_sampled {
+        let first = first(record, &self.redacted)?;
+        let SpanContext { span: id, is_sampled, .. } = first.1.context;
+        if is_sampled {
             let mut open = self.open.get(&id).cloned();
-            each(&self.span(&mut record, known, end, open.as_deref_mut()));
+            each(&self.span(record, first, end, open.as_deref_mut()));
         }
         Some(id)
     }
@@ -354,7 +358,7 @@ impl Spans {
 
     /// Frees memory that was not needed since the last call.
     pub(super) fn trim(&mut self) {
-        self.buffers.trim();
+        self.unused = Vec::new();
         for Ended { records, ends } in [&mut self.ended, &mut self.due] {
             if records.is_empty() && records.capacity() > KEPT_ENDED {
                 (*records, *ends) = (Vec::new(), Vec::new());
@@ -365,42 +369,160 @@ impl Spans {
         }
     }
 
-    fn give_back(&mut self, mut records: Vec<u8>) {
+    fn give_back(&mut self, mut open: Box<Open>) {
+        let mut records = mem::take(&mut open.records);
         records.clear();
-        self.buffers.give_back(records, KEPT);
+        if records.capacity() <= KEPT {
+            *open = Open::new(records);
+            self.unused.push(open);
+        }
     }
 
     /// Returns the span of a part or an event that waits for the span's record. Adds the span if it
     /// is new.
     fn known(&mut self, context: SpanContext) -> &mut Open {
-        let Self { open, doubtful, buffers, .. } = self;
+        let Self { open, doubtful, unused, .. } = self;
         open.entry(context.span).or_insert_with(|| {
             doubtful.push(context.span);
-            Box::new(Open::new(buffers.take()))
+            unused.pop().unwrap_or_else(|| Box::new(Open::new(Vec::new())))
         })
     }
 }
 
-fn has_fields(record: &[u8]) -> bool {
-    SpanPart::read(record).is_some_and(|part| part.fields.parts().next().is_some())
+/// The bounds of a span after its start.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// The most events. Errors are kept even beyond that, since they set the status.
+    events: u32,
+    bytes: usize,
 }
 
-/// The times and the threads in the record of a span.
-#[derive(Clone, Copy)]
-struct Known {
-    time: Time,
-    context: SpanContext,
-    since: Time,
-    began: Time,
-    thread: u32,
+impl Bounds {
+    /// Returns the bounds with a limit of events.
+    fn new(events: u32) -> Self {
+        let further = usize::try_from(events.saturating_sub(MOST_EVENTS)).unwrap_or(usize::MAX);
+        let bytes = MOST_BYTES.saturating_add(further.saturating_mul(EVENT_BYTES)).min(HIGHEST);
+        Self { events, bytes }
+    }
 }
 
-impl Known {
-    #[inline]
-    fn read(record: &[u8]) -> Option<Self> {
-        let SpanPart { time, context, what, .. } = SpanPart::read(record)?;
-        let What::Start(start) = what else { return None };
-        let frame::Start { since, began, thread, .. } = start;
-        Some(Self { time, context, since, began, thread })
+/// Returns the record, or a copy with shorter texts if it is too long, and how many bytes were cut
+/// off.
+fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
+    if record.len() > MOST_TEXT {
+        if let Some((record, lost)) = frame::shortened(record, MOST_TEXT) {
+            return (record.into(), lost);
+        }
+    }
+    (record.into(), 0)
+}
+
+/// The parts and the events of a span whose own record has not come yet.
+#[derive(Clone)]
+pub(crate) struct Open {
+    /// The trace that the span was moved to.
+    moved_to: Option<u128>,
+    /// How many of the records count as records without a span if no record of the span comes.
+    unplaced: u64,
+    /// The times in the records are those that the calls logged, ticks included.
+    records: Vec<u8>,
+    /// How many bytes of `records` the bound leaves out: a parent that is set later always finds
+    /// room.
+    uncounted: usize,
+    /// How many parts have values.
+    values: u32,
+    events: u32,
+    dropped: Dropped,
+    /// Whether the record of the span may never come. `rounds` counts the rounds since the span was
+    /// found closed.
+    is_doubtful: bool,
+    rounds: u32,
+}
+
+impl Open {
+    /// Creates a span without records. `records` is an empty buffer.
+    fn new(records: Vec<u8>) -> Self {
+        Self {
+            moved_to: None,
+            unplaced: 0,
+            records,
+            uncounted: 0,
+            values: 0,
+            events: 0,
+            dropped: Dropped::default(),
+            is_doubtful: true,
+            rounds: 0,
+        }
+    }
+
+    /// Adds the record of the span before the records that came first, and moves these to the line
+    /// of the span.
+    fn begin(&mut self, line: Line, record: &[u8]) {
+        let before = self.records.len();
+        self.records.resize(before + record.len(), 0);
+        self.records.copy_within(..before, record.len());
+        let (start, mut rest) = self.records.split_at_mut(record.len());
+        start.copy_from_slice(record);
+        while let Some(length) = frame::split(rest).map(|(record, _)| record.len()) {
+            let (part, after) = mem::take(&mut rest).split_at_mut(length);
+            let time = frame::time(part).unwrap_or(Time::Unix(line.start));
+            frame::set_time(part, line.unix_time(time, time.unix_time()));
+            rest = after;
+        }
+    }
+
+    /// Adds a parent, values or a link. If there is no room, counts the values or the link as
+    /// dropped, and returns `false`.
+    fn part(&mut self, part: &SpanPart<'_>, record: &[u8], bounds: Bounds) -> bool {
+        match part.what {
+            What::Parent(parent) => {
+                self.moved_to = Some(parent.context.trace);
+                self.records.extend_from_slice(record);
+                // There is at most one parent, so it needs no bound.
+                self.uncounted += record.len();
+                return true;
+            }
+            _ if self.has_room(record, bounds)
+                || self.has_room_for_status(part, record, bounds) =>
+            {
+                self.values += u32::from(matches!(part.what, What::Values));
+                self.records.extend_from_slice(record);
+                return true;
+            }
+            What::Link(_) => self.dropped.add(Lost { links: 1, ..Lost::default() }),
+            What::Values => self.dropped.add(Lost::of_values(&part.fields)),
+            _ => {}
+        }
+        false
+    }
+
+    /// Adds an event. If there is no room, counts the event as dropped.
+    fn event(&mut self, record: &[u8], bounds: Bounds) {
+        let (record, _) = &bounded(record);
+        let is_within = self.events < bounds.events || frame::is_error(record);
+        if is_within && self.has_room(record, bounds) {
+            self.records.extend_from_slice(record);
+            self.events += 1;
+        } else {
+            self.dropped.event(record);
+        }
+    }
+
+    fn has_room(&self, record: &[u8], bounds: Bounds) -> bool {
+        self.bytes_with(record) <= bounds.bytes
+    }
+
+    /// Returns whether a part contains values that set the status, and there is room for them in
+    /// the reserve.
+    fn has_room_for_status(&self, part: &SpanPart<'_>, record: &[u8], bounds: Bounds) -> bool {
+        let mut fields = part.fields.parts().filter_map(|(key, value)| Some((key, value?)));
+        matches!(part.what, What::Values)
+            && self.bytes_with(record) <= bounds.bytes + RESERVED
+            && fields.any(|(key, value)| Status::default().field(key, value))
+    }
+
+    /// Returns how many bytes would count towards the bound after one more record.
+    fn bytes_with(&self, record: &[u8]) -> usize {
+        self.records.len() - self.uncounted + record.len()
     }
 }

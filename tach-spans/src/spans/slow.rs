@@ -46,7 +46,7 @@ impl Slow {
         let named = if self.by_name.is_empty() {
             None
         } else {
-            let name = span.begin().map_or("", |start| start.name);
+            let name = span.first.0.name;
             self.by_name.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit)
         };
         let took = span.end.checked_duration_since(span.start);

@@ -1,5 +1,6 @@
 //! A span that is passed on, either ended or still open.
 
+use core::iter;
 use std::collections::HashMap;
 
 use tach_core::UnixTime;
@@ -21,7 +22,10 @@ pub struct Span<'a> {
     pub end: UnixTime,
     /// Whether the span is still open. Then `end` is the time at which it was found open.
     pub is_unfinished: bool,
-    /// The span's records except for the end. Their times are Unix times.
+    /// The span itself, which begins `records`.
+    pub first: First<'a>,
+    /// The span's own record, and then its parts and its events. The times of the latter are Unix
+    /// times.
     pub records: &'a [u8],
     /// Whether a key may have several values.
     pub has_values: bool,
@@ -63,6 +67,14 @@ impl Dropped {
 /// A span's start, and the first item, which contains it.
 pub type First<'a> = (Start<'a>, SpanPart<'a>);
 
+/// Reads the record of a span itself, and hides the values of the keys `redacted`. Returns `None`
+/// if `record` is no such record.
+pub fn first<'a>(record: &'a [u8], redacted: &'a [String]) -> Option<First<'a>> {
+    let part = SpanPart::read(record)?.redacted(redacted);
+    let What::Start(start) = part.what else { return None };
+    Some((start, part))
+}
+
 /// A part or an event of a span. The items come in the order in which they were recorded.
 #[derive(Debug)]
 pub enum Item<'a> {
@@ -89,51 +101,35 @@ impl<'a> Span<'a> {
         !self.has_end && !self.is_unfinished || self.dropped.is_more
     }
 
-    /// Returns the span's start.
-    pub fn begin(&self) -> Option<Start<'a>> {
-        Some(self.first()?.0)
-    }
-
-    /// Returns the span's start, and the item that contains it.
-    pub fn first(&self) -> Option<First<'a>> {
-        let part = SpanPart::read(frame::split(self.records)?.0)?.redacted(self.redacted);
-        match part.what {
-            What::Start(start) => Some((start, part)),
-            _ => None,
-        }
-    }
-
     /// Returns the id of the closest enclosing span that belongs to this pipeline and to the same
     /// trace, or zero if there is none.
     pub fn parent(&self) -> u64 {
-        let at_start = self.begin().map_or(0, |start| start.parent);
+        let (start, first) = &self.first;
         match self.set_parent() {
             Some(Linked { context, origin: Origin::Own }) => context.span,
             Some(Linked { origin: Origin::Remote, .. }) => 0,
-            // If the new parent is in another trace, the span in which this span started is no
-            // longer the parent.
-            Some(Linked { context, .. }) if self.began_in() != Some(context.trace) => 0,
-            _ => at_start,
+            // If the new parent is in another trace than the span in which this span started, that
+            // span is no parent.
+            Some(Linked { context, .. }) if first.context.trace != context.trace => 0,
+            _ => start.parent,
         }
     }
 
     /// Returns the parent that was set after the start, or `None` if none was set.
     fn set_parent(&self) -> Option<Linked> {
-        let parts = self.records().filter(|record| frame::is_part(record, RecordKind::Parent));
-        parts.last().and_then(SpanPart::read).and_then(|part| match part.what {
+        let is_parent = |record: &&[u8]| frame::kind(record) == Some(RecordKind::Parent);
+        self.records().filter(is_parent).last().and_then(SpanPart::read).and_then(|part| match part
+            .what
+        {
             What::Parent(parent) => Some(parent),
             _ => None,
         })
     }
 
-    /// Returns the trace in which the span started.
-    fn began_in(&self) -> Option<u128> {
-        Some(SpanPart::read(frame::split(self.records)?.0)?.context.trace)
-    }
-
     /// Returns the start, the recorded values, the links and the events.
     pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
-        self.items_from(0)
+        let first = self.first.1.clone();
+        iter::once(Item::Part(first)).chain(self.items_from(1))
     }
 
     /// Returns the [items](Self::items) from that one on.
@@ -150,7 +146,10 @@ impl<'a> Span<'a> {
 
     /// Returns the items that are no events.
     pub fn own_parts(&self) -> impl Iterator<Item = SpanPart<'a>> + use<'a> {
-        self.records().filter(|record| is_own_part(record)).filter_map(SpanPart::read)
+        let (redacted, first) = (self.redacted, self.first.1.clone());
+        let parts = self.records().skip(1).filter(|record| is_own_part(record));
+        let parts = parts.filter_map(move |it| Some(SpanPart::read(it)?.redacted(redacted)));
+        iter::once(first).chain(parts)
     }
 
     /// Returns the records except for events that sinks of events take too. Events that were added
@@ -180,5 +179,5 @@ impl<'a> Span<'a> {
 
 /// Returns whether a record is a part of the span itself, and no event.
 fn is_own_part(record: &[u8]) -> bool {
-    frame::is_of_span(record) && !frame::is_part(record, RecordKind::Added)
+    !matches!(frame::kind(record), Some(RecordKind::Event | RecordKind::Added))
 }

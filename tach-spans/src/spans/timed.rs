@@ -4,7 +4,7 @@ use tach_log::adapter;
 
 use crate::durations::Collected;
 use crate::durations::key::{self, Key};
-use crate::spans::span::{Item, Span};
+use crate::spans::span::Span;
 
 /// The memory for the key of a series, which all spans use in turn.
 #[derive(Default)]
@@ -32,8 +32,10 @@ impl Timed {
 
     /// Adds the duration of a span to its series.
     fn span(&mut self, span: &Span<'_>, durations: &Collected) {
-        let Some(start) = span.begin().filter(|_| span.has_end) else { return };
-        self.key.begin(start.name);
+        if !span.has_end {
+            return;
+        }
+        self.key.begin(span.first.0.name);
         let attributes = durations.attributes();
         if !attributes.is_empty() {
             self.add_values(span, attributes);
@@ -47,8 +49,7 @@ impl Timed {
         let Self { key, values } = self;
         values.resize_with(attributes.len(), Vec::new);
         values.iter_mut().for_each(Vec::clear);
-        for item in span.items() {
-            let Item::Part(part) = item else { continue };
+        for part in span.own_parts() {
             let Some(fields) = part.span_fields() else { continue };
             let visited = adapter::Fields::visit(fields, &mut |key, value| {
                 if let Some(at) = attributes.iter().position(|known| known == key) {

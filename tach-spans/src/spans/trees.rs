@@ -54,7 +54,7 @@ struct Node {
 impl Trees {
     /// Adds a span with the events that `accepts` accepts. If the span is a root, returns its tree.
     pub fn add(&mut self, span: &Span<'_>, accepts: &dyn Fn(Level, &str) -> bool) -> String {
-        Node::new(span, accepts).map(|node| self.add_node(node)).unwrap_or_default()
+        self.add_node(Node::new(span, accepts))
     }
 
     fn add_node(&mut self, node: Node) -> String {
@@ -188,9 +188,9 @@ fn since(earlier: UnixTime, later: UnixTime) -> Duration {
 }
 
 impl Node {
-    /// Returns the span with the events that `accepts` accepts, or `None` if its start is unknown.
-    fn new(span: &Span<'_>, accepts: &dyn Fn(Level, &str) -> bool) -> Option<Self> {
-        let start = span.begin()?;
+    /// Returns the span with the events that `accepts` accepts.
+    fn new(span: &Span<'_>, accepts: &dyn Fn(Level, &str) -> bool) -> Self {
+        let (start, _) = &span.first;
         let mut node = Self {
             trace: span.context.trace,
             id: span.context.span,
@@ -215,7 +215,7 @@ impl Node {
             }
         }
         node.text.insert_str(0, &name);
-        Some(node)
+        node
     }
 
     fn bytes(&self) -> usize {

@@ -12,9 +12,9 @@ assert_implements!(
     durations::histogram::Histogram, durations::options::Durations,
     durations::snapshot::SpanDurations, durations::Collected, durations::Table,
     spans::kept::Kept, spans::open::End, spans::open::Spans, spans::slow::Slow, spans::span::Dropped,
-    spans::span::LastValues<'_>, spans::span::Span<'_>, spans::status::Code,
+    spans::span::LastValues<'_>, spans::status::Code,
     spans::status::Status, spans::tail::waiting::WaitingTraces, spans::tail::Tail,
-    spans::threads::Threads, spans::traces::Traces, spans::trees::Trees,
+    spans::traces::Traces, spans::trees::Trees,
     trace::current::Innermost, trace::layers::Keys, trace::layers::Layers,
     trace::sampling::Callers, trace::sampling::Sampling, trace::slots::Closing, trace::slots::Start,
     trace::slots::Number, trace::slots::Open, trace::w3c::TraceContext, trace::Contexts,
@@ -23,12 +23,12 @@ assert_implements!(
 
 assert_implements!(
     [Send + Sync]
-    callsites::Whole, callsites::Callsite, spans::traces::Round<'_>,
+    callsites::whole::Whole, callsites::Callsite, spans::traces::Round<'_>,
 );
 
 assert_implements!(
     [Send]
-    spans::span::Item<'_>,
+    spans::span::Item<'_>, spans::span::Span<'_>,
 );
 
 #[cfg(feature = "opentelemetry")]

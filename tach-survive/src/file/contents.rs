@@ -39,7 +39,7 @@ pub(super) fn summary(image: &Image<'_>, mut left: Left) -> Summary {
         match image::foreign(&record, image, None) {
             Foreign::Event(_) => (records, last) = (records + 1, Some(time)),
             Foreign::Part(copy) => {
-                spans_lost += u64::from(frame::is_part(&copy, RecordKind::Span));
+                spans_lost += u64::from(frame::kind(&copy) == Some(RecordKind::Span));
             }
             Foreign::Invalid => cut += 1,
         }

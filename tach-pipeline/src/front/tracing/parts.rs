@@ -194,7 +194,7 @@ fn keep(kept: &mut Vec<u8>, record: &[u8]) {
     } else if let Remains::Part(counts) = frame::remains(record) {
         let last = frame::split_all(kept).last();
         let last =
-            last.filter(|last| frame::is_part(last, RecordKind::Lost)).map_or(0, <[u8]>::len);
+            last.filter(|last| frame::kind(last) == Some(RecordKind::Lost)).map_or(0, <[u8]>::len);
         let at = kept.len() - last;
         if !frame::add_lost(&mut kept[at..], &counts) {
             kept.extend_from_slice(&counts);

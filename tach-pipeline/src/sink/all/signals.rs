@@ -76,8 +76,7 @@ impl Stream {
         if self.formatter.content.spans().is_none() {
             return;
         }
-        let Some(first) = span.first() else { return };
-        let (start, _) = &first;
+        let (start, _) = &span.first;
         let happened = Happened { time: span.end, level: Some(start.level) };
         if !self.levels.enabled(start.level, start.target) || !self.make_room(happened) {
             return;
@@ -85,7 +84,7 @@ impl Stream {
         let Self { formatter, batch, levels, .. } = self;
         let Some(content) = formatter.content.spans() else { return };
         // The sink's filter applies to the events within the span too.
-        let added = add(batch, happened, |bytes| content.write(bytes, span, &first, levels));
+        let added = add(batch, happened, |bytes| content.write(bytes, span, levels));
         self.formatted(added, happened);
     }
 

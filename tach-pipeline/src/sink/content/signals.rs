@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 
 use crate::durations::Collected;
 use crate::filter::Levels;
-use crate::spans::span::{First, Span};
+use crate::spans::span::Span;
 
 /// Writes spans that have ended.
 pub(in crate::sink) trait WriteSpans {
@@ -14,7 +14,7 @@ pub(in crate::sink) trait WriteSpans {
     fn most_events(&self) -> u32;
 
     /// Appends a span with the events that the levels accept.
-    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels);
+    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, levels: &Levels);
 }
 
 /// Gathers spans that have ended, and writes them by trace.

@@ -14,7 +14,7 @@ use crate::frame::Wanted;
 use crate::sink::AnyFormat;
 use crate::sink::content::Content;
 use crate::sink::content::signals::{WriteDurations, WriteSpans};
-use crate::spans::span::{First, Span};
+use crate::spans::span::Span;
 use crate::stats::Items;
 
 /// Returns what a collector takes of a signal.
@@ -64,9 +64,9 @@ impl WriteSpans for Spans {
         self.0.events
     }
 
-    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels) {
+    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, levels: &Levels) {
         let takes = |level, target: &str| levels.enabled(level, target);
-        otlp::write_span(to, span, first, &self.0, &takes);
+        otlp::write_span(to, span, &self.0, &takes);
     }
 }
 

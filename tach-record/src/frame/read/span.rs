@@ -13,7 +13,7 @@ use crate::ids::SpanContext;
 use crate::level::Level;
 
 /// A part of a span.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SpanPart<'a> {
     /// The time of the record. For the span itself, the end of the span.
     pub time: Time,
@@ -26,7 +26,7 @@ pub struct SpanPart<'a> {
 }
 
 /// What a part says of its span.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum What<'a> {
     /// The span itself.
     Start(Start<'a>),
@@ -62,23 +62,7 @@ pub struct Start<'a> {
     pub thread: u32,
 }
 
-/// Returns whether the record that begins with `bytes` is of this kind.
-pub fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
-    Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() == Some(kind))
-}
-
-/// Returns the number of the thread on which a span started, if the record that begins with `bytes`
-/// is of a span with the number of its callsite.
-#[inline]
-pub fn starter(bytes: &[u8]) -> Option<u32> {
-    const AT: usize = HEAD + (RecordKind::Span.words() - 1) * WORD;
-    if !is_part(bytes, RecordKind::Span) {
-        return None;
-    }
-    bytes.get(AT..).and_then(<[u8]>::first_chunk).map(|number| u32::from_le_bytes(*number))
-}
-
-/// Returns whether the record that begins with `bytes` has the level `ERROR`.
+/// Returns whether the record that begins with `bytes` has the level of errors.
 pub fn is_error(bytes: &[u8]) -> bool {
     let head = Head::read(&mut Reader(bytes));
     head.is_some_and(|head| head.level().of_log() == log::Level::Error)

@@ -3,7 +3,6 @@ use core::time::Duration;
 use tach_core::Instant;
 use tach_log::Value;
 
-use super::span::{MOST_BYTES, RESERVED};
 use super::*;
 use crate::spans::span::{Dropped, Item};
 use crate::trace::{Begun, Started, slots};

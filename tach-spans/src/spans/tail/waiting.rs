@@ -215,9 +215,9 @@ impl WaitingTraces {
             if self.kept.len() > self.most_known() {
                 self.forget_first();
             }
-            for span in &trace.spans {
-                pass_on(&span.span(&trace.records, &self.redacted));
-            }
+            let spans = trace.spans.iter();
+            let spans = spans.filter_map(|span| span.span(&trace.records, &self.redacted));
+            spans.for_each(|span| pass_on(&span));
         }
         if self.unused.len() < UNUSED && trace.records.capacity() <= LARGE {
             trace.spans.clear();
@@ -257,7 +257,7 @@ mod tests {
     use tach_core::UnixTime;
 
     use super::*;
-    use crate::spans::span::Dropped;
+    use crate::spans::span::{Dropped, first};
     use tach_record::frame::{MaybeStatic, Scratch, SpanRecord, Time, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
@@ -303,6 +303,7 @@ mod tests {
                 start,
                 end: UnixTime::from_nanos(1_000 + took),
                 is_unfinished: false,
+                first: first(scratch.written(), &[]).unwrap(),
                 records: scratch.written(),
                 has_values: false,
                 is_on_one_thread: true,
@@ -318,7 +319,7 @@ mod tests {
         fn round(&mut self) -> Vec<(u128, u64)> {
             let Self { waiting, now, early, passed } = self;
             waiting.end_round(*now, early, |span| {
-                assert_eq!(span.begin().unwrap().name, "name");
+                assert_eq!(span.first.0.name, "name");
                 passed.push((span.context.trace, span.context.span));
             });
             waiting.begin_round();
