@@ -122,7 +122,7 @@ impl Sinks {
             });
         }
         for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
-            let is_filtered = formatter.content.items().are_filtered();
+            let is_filtered = formatter.content.items.are_filtered();
             let levels = if is_filtered { levels.clone() } else { Levels::all(LevelFilter::Trace) };
             let mut stream = Stream::new(formatter, levels, Arc::clone(&counts), reporter.clone());
             stream.here = here.take();
@@ -153,7 +153,7 @@ impl Sinks {
     fn refilter(&mut self) {
         let Self { streams, takers, progress, .. } = self;
         let sinks = progress.counts.sinks();
-        for stream in streams.iter_mut().filter(|it| it.formatter.content.items().are_filtered()) {
+        for stream in streams.iter_mut().filter(|it| it.formatter.content.items.are_filtered()) {
             let at = sinks.iter().position(|counts| Arc::ptr_eq(counts, &stream.counts));
             if let Some(levels) = at.and_then(|at| takers.get(at)) {
                 stream.levels = levels.clone();

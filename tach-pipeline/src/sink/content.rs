@@ -1,39 +1,39 @@
 //! What a sink takes: events, spans, or the durations of spans.
 
 #[cfg(feature = "tracing")]
-pub(super) mod signals;
+pub(super) mod of_spans;
+
+use std::sync::Arc;
 
 use super::AnyFormat;
 use crate::frame::Wanted;
 use crate::stats::Items;
 
 /// The content of one lane: events, spans, traces or durations.
-pub(super) trait Content: Send {
-    fn items(&self) -> Items;
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) items: Items,
+    /// The format of events, or `None` if the sink takes no events.
+    pub(super) format: Option<Arc<AnyFormat>>,
+    /// `None` if the sink takes events.
+    #[cfg(feature = "tracing")]
+    pub(super) of_spans: Option<of_spans::OfSpans>,
+}
+
+impl Content {
+    #[allow(clippy::needless_update, reason = "the feature `tracing` adds a field")]
+    pub(super) fn events(format: Arc<AnyFormat>) -> Self {
+        Self { format: Some(format), ..Self::default() }
+    }
 
     /// Adds the parts of a record that the content needs.
-    fn add_to(&self, wanted: &mut Wanted);
-
-    /// Returns the format of events, or `None` if the sink takes no events.
-    fn format(&self) -> Option<&AnyFormat> {
-        None
-    }
-
-    /// Returns what writes spans that have ended, or `None` if the sink takes no spans.
-    #[cfg(feature = "tracing")]
-    fn spans(&self) -> Option<&dyn signals::WriteSpans> {
-        None
-    }
-
-    /// Returns what writes traces, or `None` if the sink takes no traces.
-    #[cfg(feature = "tracing")]
-    fn traces(&self) -> Option<&dyn signals::WriteTraces> {
-        None
-    }
-
-    /// Returns what writes the durations of all spans, or `None` if the sink takes no durations.
-    #[cfg(feature = "tracing")]
-    fn durations(&self) -> Option<&dyn signals::WriteDurations> {
-        None
+    pub(super) fn add_to(&self, wanted: &mut Wanted) {
+        if let Some(format) = &self.format {
+            wanted.add(&**format);
+        }
+        #[cfg(feature = "tracing")]
+        if let Some(of_spans) = &self.of_spans {
+            of_spans.add_to(wanted);
+        }
     }
 }

@@ -1,23 +1,21 @@
 //! Writes records and other content in a sink's format.
 
 use std::io;
-use std::sync::Arc;
 
 use tach_core::UnixTime;
 use tach_log::adapter::{self, Parts, Site};
 
-use super::AnyFormat;
 use super::batch::Batch;
 use super::content::Content;
 use super::cut::Cut;
 use crate::filter::Levels;
-use crate::frame::{Frame, Wanted};
+use crate::frame::Frame;
 use crate::level::Level;
 use crate::report;
-use crate::stats::{Dropped, Items, SINK_FAILED};
+use crate::stats::{Dropped, SINK_FAILED};
 
 pub(super) struct Formatter {
-    pub(super) content: Box<dyn Content>,
+    pub(super) content: Content,
     pub(super) is_colored: bool,
     /// The longest record in bytes. Longer records are cut.
     pub(super) most: usize,
@@ -31,7 +29,7 @@ const LEAST: usize = 64;
 impl Formatter {
     #[inline]
     pub(super) fn takes_events(&self) -> bool {
-        self.content.format().is_some()
+        self.content.format.is_some()
     }
 
     /// Adds a record, which happened at `time`.
@@ -112,7 +110,7 @@ impl Formatter {
     #[inline(always)]
     fn write_parts(&self, parts: Parts<'_>, level: Level, to: &mut Batch) -> io::Result<()> {
         let event = adapter::event(parts);
-        match self.content.format() {
+        match &self.content.format {
             Some(format) => {
                 to.add((event.time(), Some(level)), |bytes| format.write(&event, bytes))
             }
@@ -147,20 +145,5 @@ impl Formatter {
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl Content for Arc<AnyFormat> {
-    fn items(&self) -> Items {
-        Items::RECORDS
-    }
-
-    fn add_to(&self, wanted: &mut Wanted) {
-        wanted.add(&**self);
-    }
-
-    #[inline]
-    fn format(&self) -> Option<&AnyFormat> {
-        Some(&**self)
     }
 }

@@ -57,7 +57,7 @@ pub(crate) trait Target: Send {
 pub(crate) struct Lane {
     /// The name by which messages call the lane.
     pub(super) name: String,
-    pub(super) content: Box<dyn Content>,
+    pub(super) content: Content,
     pub(super) writer: Box<dyn Receiver>,
 }
 
@@ -68,6 +68,6 @@ impl Lane {
         format: Arc<AnyFormat>,
         writer: Box<dyn Receiver>,
     ) -> Vec<Self> {
-        vec![Self { name, content: Box::new(format), writer }]
+        vec![Self { name, content: Content::events(format), writer }]
     }
 }

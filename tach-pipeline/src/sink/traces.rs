@@ -4,17 +4,12 @@ use std::sync::Arc;
 
 use super::AnyFormat;
 use super::content::Content;
-use super::content::signals::WriteTraces;
+use super::content::of_spans::OfSpans;
 use super::target::{Lane, Target};
 use super::{Sink, kind};
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::filter::Levels;
-use crate::frame::Wanted;
-use crate::spans::span::{MOST_EVENTS, Span};
 use crate::spans::trees::Trees;
-use crate::stats::Items;
-use crate::sync::Lock;
 
 impl Sink<kind::Stream> {
     /// Writes each finished trace as a tree with times, instead of records. When a span ends that
@@ -75,39 +70,8 @@ impl Target for OfTraces {
     fn open(self: Box<Self>, format: Arc<AnyFormat>) -> Result<Vec<Lane>, Error> {
         let name = self.name();
         let lanes = self.0.open(format)?;
-        let of_traces =
-            |lane| Lane { name: name.clone(), content: Box::new(Gathered::default()), ..lane };
+        let content = || Content::of_spans(OfSpans::Traces(Trees::default()));
+        let of_traces = |lane| Lane { name: name.clone(), content: content(), ..lane };
         Ok(lanes.into_iter().map(of_traces).collect())
-    }
-}
-
-#[derive(Default)]
-struct Gathered(Lock<Trees>);
-
-impl Content for Gathered {
-    fn items(&self) -> Items {
-        Items("traces")
-    }
-
-    fn add_to(&self, wanted: &mut Wanted) {
-        wanted.spans = true;
-    }
-
-    fn traces(&self) -> Option<&dyn WriteTraces> {
-        Some(self)
-    }
-}
-
-impl WriteTraces for Gathered {
-    fn most_events(&self) -> u32 {
-        MOST_EVENTS
-    }
-
-    fn add(&self, span: &Span<'_>, levels: &Levels) -> String {
-        self.0.lock().add(span, &|level, target| levels.enabled(level, target))
-    }
-
-    fn rest(&self) -> String {
-        self.0.lock().take_all()
     }
 }

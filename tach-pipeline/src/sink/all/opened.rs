@@ -61,7 +61,7 @@ impl OpenSink {
             index: 0,
             counts: Arc::new(SinkCounts::new(
                 sink.name.clone().unwrap_or(own),
-                content.items(),
+                content.items,
                 writer.is_remote(),
             )),
             writer,
@@ -97,7 +97,7 @@ impl Opened {
 
     /// Returns the fields that some sink writes with a key for which `is_redacted` returns `true`.
     pub(crate) fn renamed(&self, is_redacted: impl Fn(&str) -> bool) -> Vec<String> {
-        let formats = self.lanes().filter_map(|lane| lane.formatter.content.format());
+        let formats = self.lanes().filter_map(|lane| lane.formatter.content.format.as_ref());
         let renames =
             formats.flat_map(|format| format.renames()).filter(|(_, key)| is_redacted(key));
         renames.map(|(field, _)| field.to_owned()).collect()

@@ -7,30 +7,42 @@ use tach_core::UnixTime;
 
 use super::Sinks;
 use crate::durations::Collected;
-use crate::filter::{Levels, OWN_TARGET};
+use crate::filter::OWN_TARGET;
 use crate::level::Level;
 use crate::sink::batch::Batch;
-use crate::sink::content::signals::{WriteDurations, WriteSpans, WriteTraces};
+use crate::sink::content::of_spans::OfSpans;
 use crate::sink::stream::Stream;
-use crate::spans::span::Span;
+use crate::spans::span::{MOST_EVENTS, Span};
 use crate::stats::Happened;
 
 impl Sinks {
     /// Returns the largest number of events per span that any sink takes, or `None` if no sink
     /// takes spans.
     pub(crate) fn most_events(&self) -> Option<u32> {
-        let contents = || self.streams.iter().map(|stream| &stream.formatter.content);
-        let spans = contents().filter_map(|content| content.spans().map(WriteSpans::most_events));
-        let traces =
-            contents().filter_map(|content| content.traces().map(WriteTraces::most_events));
-        spans.chain(traces).max()
+        let each = self.of_spans().filter_map(|content| match content {
+            OfSpans::Each(spans) => Some(spans.most_events()),
+            OfSpans::Traces(_) => Some(MOST_EVENTS),
+            OfSpans::Durations(_) => None,
+        });
+        each.max()
+    }
+
+    fn of_spans(&self) -> impl Iterator<Item = &OfSpans> {
+        self.streams.iter().filter_map(|stream| stream.formatter.content.of_spans.as_ref())
     }
 
     /// Adds a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         for stream in &mut self.streams {
-            stream.span(span);
-            stream.traces(span.end, |content, levels| content.add(span, levels));
+            match &mut stream.formatter.content.of_spans {
+                Some(OfSpans::Each(_)) => stream.span(span),
+                Some(OfSpans::Traces(trees)) => {
+                    let accepts = |level, target: &str| stream.levels.enabled(level, target);
+                    let text = trees.add(span, &accepts);
+                    stream.trace(&text, span.end);
+                }
+                Some(OfSpans::Durations(_)) | None => {}
+            }
         }
         self.pass_on_if_full();
     }
@@ -38,15 +50,21 @@ impl Sinks {
     /// Writes what waits for the end of its trace, since no further spans come.
     pub(crate) fn finish_traces(&mut self, now: UnixTime) {
         for stream in &mut self.streams {
-            stream.traces(now, |content, _| content.rest());
+            if let Some(OfSpans::Traces(trees)) = &mut stream.formatter.content.of_spans {
+                let text = trees.take_all();
+                stream.trace(&text, now);
+            }
         }
     }
 
     /// Returns the shortest period at which a sink takes the durations of spans, or `None` if no
     /// sink takes durations.
     pub(crate) fn period(&self) -> Option<Duration> {
-        let each = self.streams.iter().filter_map(|stream| stream.formatter.content.durations());
-        each.map(WriteDurations::period).min()
+        let each = self.of_spans().filter_map(|content| match content {
+            OfSpans::Durations(durations) => Some(durations.period()),
+            _ => None,
+        });
+        each.min()
     }
 
     /// Adds the durations of the spans that ended until `now`. Returns `true` if some sink took
@@ -60,7 +78,8 @@ impl Sinks {
     ) -> bool {
         let mut ends_period = false;
         for stream in &mut self.streams {
-            let Some(content) = stream.formatter.content.durations() else { continue };
+            let content = &stream.formatter.content.of_spans;
+            let Some(OfSpans::Durations(content)) = content else { continue };
             let is_delta = content.is_delta();
             if !is_delta || has_new {
                 ends_period |= is_delta;
@@ -73,31 +92,25 @@ impl Sinks {
 
 impl Stream {
     fn span(&mut self, span: &Span<'_>) {
-        if self.formatter.content.spans().is_none() {
-            return;
-        }
         let (start, _) = &span.first;
         let happened = Happened { time: span.end, level: Some(start.level) };
         if !self.levels.enabled(start.level, start.target) || !self.make_room(happened) {
             return;
         }
         let Self { formatter, batch, levels, .. } = self;
-        let Some(content) = formatter.content.spans() else { return };
+        let Some(OfSpans::Each(content)) = &formatter.content.of_spans else { return };
         // The sink's filter applies to the events within the span too.
         let added = add(batch, happened, |bytes| content.write(bytes, span, levels));
         self.formatted(added, happened);
     }
 
-    /// Adds what `text` returns, if it is not empty.
-    fn traces(&mut self, time: UnixTime, text: impl Fn(&dyn WriteTraces, &Levels) -> String) {
-        let Some(content) = self.formatter.content.traces() else { return };
+    /// Adds the text of a trace, if it is not empty.
+    fn trace(&mut self, text: &str, time: UnixTime) {
         let happened = Happened { time, level: None };
-        let text = text(content, &self.levels);
-        if text.is_empty() || !self.make_room(happened) {
-            return;
+        if !text.is_empty() && self.make_room(happened) {
+            let added = add(&mut self.batch, happened, |to| to.extend_from_slice(text.as_bytes()));
+            self.formatted(added, happened);
         }
-        let added = add(&mut self.batch, happened, |to| to.extend_from_slice(text.as_bytes()));
-        self.formatted(added, happened);
     }
 
     /// Adds the durations, unless the filter lets nothing pass.
@@ -108,7 +121,7 @@ impl Stream {
             return;
         }
         let Self { formatter, batch, .. } = self;
-        let Some(content) = formatter.content.durations() else { return };
+        let Some(OfSpans::Durations(content)) = &formatter.content.of_spans else { return };
         let added = add(batch, happened, |bytes| content.write(bytes, durations, now));
         self.formatted(added, happened);
     }

@@ -11,8 +11,8 @@ use crate::frame::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::host::program;
 use crate::level::Level;
-use crate::sink::AnyFormat;
 use crate::sink::batch::Batch;
+use crate::sink::content::Content;
 use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
@@ -62,9 +62,8 @@ fn after_reopening(
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let format: Arc<AnyFormat> = Arc::new(format);
     let formatter = Formatter {
-        content: Box::new(format),
+        content: Content::events(Arc::new(format)),
         is_colored: false,
         most: usize::MAX,
         most_line: usize::MAX,
