@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::{env, fs, thread};
 
 use crate::files;
-use crate::scene::{Random, Scene, Sinks, Summary};
+use crate::scene::{CLONES, Random, Scene, Sinks, Summary};
 use crate::spans;
 use crate::unix;
 
@@ -42,7 +42,7 @@ const TESTS: &[Test] = &[
     ("exec", 6, Sinks::One, executes),
     ("the_oom_killer", 5, Sinks::One, unix::out_of_memory),
     ("a_memory_limit", 5, Sinks::One, unix::memory_limited),
-    ("a_process_that_clones", 10, Sinks::One, unix::clones),
+    (CLONES, 10, Sinks::One, unix::clones),
     ("two_programs_with_one_folder_and_one_log", 10, Sinks::One, two),
     ("a_policy_that_drops", 5, Sinks::One, drops),
     ("a_rate_limit", 5, Sinks::One, limited),

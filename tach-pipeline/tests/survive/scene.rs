@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::receivers::Receivers;
 
+/// The test whose children have the log open for longer than the process.
+pub(crate) const CLONES: &str = "a_process_that_clones";
 pub(crate) const FOLDER: &str = "TACH_SURVIVE_FOLDER";
 pub(crate) const SEED: &str = "TACH_SURVIVE_SEED";
 pub(crate) const SINKS: &str = "TACH_SURVIVE_SINKS";
@@ -21,6 +23,7 @@ pub(crate) struct Scene {
     pub(crate) folder: PathBuf,
     pub(crate) sinks: Sinks,
     pub(crate) receivers: Option<Receivers>,
+    has_clones: bool,
 }
 
 /// The sinks of a scene's pipelines.
@@ -71,6 +74,7 @@ impl Scene {
             }),
             folder,
             sinks,
+            has_clones: name.starts_with(CLONES),
         };
         let counts = File::create(scene.counts()).unwrap();
         counts.set_len(8 * THREADS as u64).unwrap();
@@ -80,7 +84,12 @@ impl Scene {
     pub(crate) fn of_child() -> Self {
         let name = env::var(SINKS).unwrap();
         let sinks = Sinks::ALL.iter().find(|(it, _)| *it == name).unwrap().1;
-        Self { folder: env::var_os(FOLDER).unwrap().into(), sinks, receivers: None }
+        Self {
+            folder: env::var_os(FOLDER).unwrap().into(),
+            sinks,
+            receivers: None,
+            has_clones: false,
+        }
     }
 
     pub(crate) fn log(&self, name: &str) -> PathBuf {
@@ -209,7 +218,16 @@ impl Scene {
         let mut summary = Summary::default();
         // How many of the next events may be there twice, as a record before them says.
         let mut doubtful = 0_u64;
+        let mut halves = 0;
         for line in lines {
+            // While children live that have the log open, a half of a line stays, as a line.
+            let is_whole =
+                ["survives", "tach_pipeline", "alive"].iter().any(|it| line.contains(it))
+                    && (!line.contains("survives") || line.contains("end"));
+            if self.has_clones && !is_whole && halves == 0 {
+                halves += 1;
+                continue;
+            }
             if let Some(count) = may_repeat(&line, log) {
                 // The events of a collector are not in order.
                 doubtful = if log == "collector.log" { doubtful + count } else { count };

@@ -70,12 +70,12 @@ fn a_span_has_each_of_many_keys_once() {
     assert_eq!(text.matches("key-").count(), VALUES / 2, "each key once");
 }
 
-/// Four times as many values take about four times as long. If the values after each one were
-/// searched for its key, as in the control, they would take sixteen times as long.
+/// Eight times as many values take about eight times as long. If the values after each one were
+/// searched for its key, as in the control, they would take 64 times as long.
 #[test]
 fn many_values_are_read_a_few_times() {
     let mut scratch = Scratch::new();
-    let mut spans = [100, 400].map(|values: u64| {
+    let mut spans = [100, 800].map(|values: u64| {
         let mut records = start(&mut scratch);
         for value in 0..values {
             let mut to = Writer::begin_part(&mut scratch, AT, RecordKind::Values, CONTEXT);
@@ -94,7 +94,7 @@ fn many_values_are_read_a_few_times() {
                 read(&span);
                 begin.elapsed()
             };
-            [(); 30].map(took).into_iter().min().unwrap()
+            [(); 10].map(took).into_iter().min().unwrap()
         });
         many.as_secs_f64() / few.as_secs_f64()
     };
@@ -104,7 +104,7 @@ fn many_values_are_read_a_few_times() {
         let later = (0..count).map(|at| span.items_from(at).count());
         assert!(later.sum::<usize>() > count);
     });
-    assert!(ratio < 8.0 && control > 10.0, "{ratio} {control}");
+    assert!(ratio < 16.0 && control > 24.0, "{ratio} {control}");
 }
 
 /// An event that a full span has no room for may have the first error.

@@ -1,7 +1,7 @@
 //! Repairs the file of a sink after the process has died within a write to it.
 
 use std::io::ErrorKind::{NotFound, PermissionDenied};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use tach_files::Entry;
 
@@ -13,8 +13,9 @@ const MOST: u64 = 64 * 1024 * 1024;
 /// How much of a write is in memory at once.
 const PIECE: u64 = 64 * 1024;
 
-/// If a file ends within the last write, cuts the half of a line at its end, unless other processes
-/// write the file. The whole lines of the write stay, and are written again by the recovery.
+/// If a file ends within the last write, cuts the half of a line at its end or, if other processes
+/// may write the file, ends the half as a line. The whole lines of the write stay, and are written
+/// again by the recovery.
 ///
 /// # Errors
 ///
@@ -49,7 +50,8 @@ pub(super) fn cut_half(write: &Write, file: &mut LogFile) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts a file at a length, unless another process writes it.
+/// Cuts a file at a length. If another process has it open, as a child does that was forked and
+/// lives on, ends its last line instead: the next line must not follow a half of one.
 ///
 /// # Errors
 ///
@@ -58,6 +60,9 @@ fn cut(file: &mut LogFile, length: u64) -> io::Result<()> {
     if tach_files::try_lock(&file.file) {
         file.file.set_len(length)?;
         file.length = length;
+    } else {
+        file.file.write_all(b"\n")?;
+        file.length += 1;
     }
     // Return to the shared lock: as long as this one is exclusive, no other process can use the
     // file.
@@ -138,8 +143,11 @@ mod tests {
         let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
         let other = LogFile::open(&folder.log(), Options::default()).unwrap();
         cut_half(&write(&file), &mut file).unwrap();
-        assert_eq!(fs::read_to_string(folder.log()).unwrap(), text, "another may write behind it");
+        let ended = [&text, "\n"].concat();
+        assert_eq!(fs::read_to_string(folder.log()).unwrap(), ended, "another may write behind it");
         drop(other);
+        cut_half(&write(&file), &mut file).unwrap();
+        assert_eq!(fs::read_to_string(folder.log()).unwrap(), ended, "a half is ended once");
     }
 
     /// A process may have written as much as its memory held. The next process may have less
