@@ -238,7 +238,8 @@ impl Shared {
         let flushed = current_thread::waiting(|| match why {
             // An urgent flush does not wait for collectors, so their sinks get no deadline.
             Why::Urgent => flush.wait(request(), why, timeout, counts),
-            // The sinks must know how long they have before they know of the request.
+            // Set the deadline before the request: a sink that sees the request must already find
+            // how long it has.
             Why::Asked | Why::ProcessEnds => {
                 flush.within(timeout, || flush.wait(request(), why, timeout, counts))
             }

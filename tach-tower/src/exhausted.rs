@@ -52,7 +52,8 @@ impl Exhausted {
     #[cold]
     pub(crate) fn new(part: Duration, spent: Spent) -> Self {
         let outer = current().map_or(Duration::ZERO, |outer| outer.total());
-        // A part of a budget without an end is reported as the whole.
+        // If the outer budget has no end, report the part as a budget of its own: "a part of" an
+        // endless budget would say nothing.
         let total = if outer == Duration::MAX { part } else { outer.max(part) };
         Self { part, total, spent }
     }

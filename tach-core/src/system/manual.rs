@@ -37,14 +37,14 @@ static IN_PLACE: AtomicPtr<InPlace> = AtomicPtr::new(ptr::null_mut());
 /// Reserves the range. Every read of a manual clock calls this, always with the same argument.
 #[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 pub(crate) fn reserve(in_place: &'static InPlace) {
-    // ORDERING: Relaxed, since the pointer publishes nothing: nobody writes to the static. A thread
-    // that receives an instant by a channel, a lock or a join also sees the pointer that was stored
-    // before the instant was read.
+    // ORDERING: Relaxed, since the pointer publishes nothing: the `InPlace` that it points to is
+    // never written. A thread that receives an instant by a channel, a lock or a join also sees the
+    // pointer that was stored before the instant was read.
     IN_PLACE.store(ptr::from_ref(in_place).cast_mut(), Ordering::Relaxed);
 }
 
 fn in_place() -> Option<&'static InPlace> {
-    // ORDERING: Relaxed: the pointer publishes nothing, since nobody writes to the static.
+    // ORDERING: Relaxed: the pointer publishes nothing: what it points to is never written.
     let in_place = IN_PLACE.load(Ordering::Relaxed);
     // SAFETY: the pointer is null, or was a reference to a static.
     unsafe { in_place.as_ref() }

@@ -404,8 +404,8 @@ impl Deref for Words {
     #[inline]
     fn deref(&self) -> &[Word] {
         let first = self.start.wrapping_add(COUNTS);
-        // SAFETY: the caller of `of` promised that so many words follow the counts, which nothing
-        // else accesses. They live as long as `self`.
+        // SAFETY: the caller of `of` promised that `self.count` words follow the counts, and that
+        // nothing else accesses them. They live as long as `self`.
         unsafe { slice::from_raw_parts(first, self.count) }
     }
 }
@@ -444,7 +444,7 @@ unsafe fn write(words: &[Word], bytes: &[u8]) {
         // SAFETY: the caller makes the same promise.
         return unsafe { memory::write_long(words, bytes) };
     }
-    // SAFETY: so many whole words are there, and an array of bytes needs no alignment.
+    // SAFETY: `bytes` contains that many whole words, and an array of bytes needs no alignment.
     let bytes = unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / WORD) };
     if let (Some((head, fields)), Some((head_bytes, field_bytes))) =
         (words.split_first_chunk::<HEAD>(), bytes.split_first_chunk::<HEAD>())

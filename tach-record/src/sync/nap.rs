@@ -30,8 +30,8 @@ impl Nap {
         if self.0.fetch_sub(1, Ordering::Acquire) == RUNG {
             return;
         }
-        // The kernel compares the word, so a wake-up before the wait is not missed. Any other end
-        // of the wait is an early return.
+        // The kernel compares the word first, so a wake-up before the wait is not missed. The result
+        // does not matter: `sleep` may return early.
         let longest = Timespec::try_from(longest).ok();
         let _ended = futex::wait(&self.0, futex::Flags::PRIVATE, ASLEEP, longest.as_ref());
         // ORDERING: Acquire, with the Release of `wake`.

@@ -244,10 +244,9 @@ impl Slot {
     /// sampled, so records of the span must be kept until then.
     #[inline]
     pub fn waits(&self) -> bool {
-        // If only `MOVING` is set, the move has not ended, and the span waits. The move ends under
-        // the lock of the kept records, so nothing can be kept afterwards.
-        // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread
-        // takes after it has set a flag.
+        // `MOVING` alone does not end the wait: the move has not ended.
+        // ORDERING: Relaxed: the caller holds the lock of the kept records. A thread that sets
+        // `MOVED` or `DECIDED` takes that lock before it takes the records, so none is kept after.
         self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
     }
 
@@ -300,8 +299,8 @@ impl Slot {
 
     #[inline]
     pub(super) fn has_flag(&self, flag: u64) -> bool {
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags, and a
-        // flag that was added publishes nothing.
+        // ORDERING: Relaxed: the caller has the span's number from the thread that wrote the flags.
+        // A flag that was added later publishes nothing.
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
 

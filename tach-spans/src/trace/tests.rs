@@ -73,7 +73,7 @@ proptest! {
                 }
                 (Some((span, context, is_moved, _)), 1) => {
                     let to = SpanContext { span: context.span, ..numbered(number) };
-                    // A span that is not sampled begins now.
+                    // A move overwrites the words of the start, so their record is kept first.
                     prop_assert!(span.keep_start(*context, Time::Unix(UnixTime::from_nanos(5)), 1));
                     prop_assert_eq!(span.ids().move_to(to.trace, to.is_sampled), !*is_moved);
                     if !*is_moved {

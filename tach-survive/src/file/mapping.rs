@@ -72,8 +72,8 @@ impl Mapping {
         // SAFETY: the ring lies within the mapping, as was just checked.
         let start = unsafe { self.memory.as_mut_ptr().add(at) };
         let owner = Arc::<Self>::clone(self);
-        // SAFETY: the mapping begins with a page, `at` is a multiple of a word, `owner` keeps the
-        // mapping, and the part is the ring's alone.
+        // SAFETY: the mapping is aligned to a page and `at` to a word, so `start` is aligned.
+        // `owner` keeps the mapping. Only the ring accesses the range until `part` is dropped.
         unsafe { RingMemory::new(start, length, owner, part) }
     }
 
@@ -99,9 +99,9 @@ impl Mapping {
         assert!(at % WORD == 0 && at.checked_add(WORD).is_some_and(|end| end <= self.len()));
         // SAFETY: the word lies within the mapping, as was just checked.
         let word = unsafe { self.memory.as_mut_ptr().add(at) };
-        // SAFETY: the mapping begins with a page and `at` is a multiple of a word, so the word is
-        // aligned. It lives as long as `self`. Threads access the words through atomics alone, and
-        // the bytes that are copied are never read as words in this process.
+        // SAFETY: the mapping is aligned to a page and `at` to a word, so the word is aligned. It
+        // lives as long as `self`. Threads access the words through atomics alone, and the ranges
+        // that `copy` writes are never read as words in this process.
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
 

@@ -175,7 +175,8 @@ impl Reading {
         }
         while let Some((_, record, ring)) = left.next(&image) {
             let copy = image::foreign(&record, &image, Some(ring));
-            // Recover only events: a part of a span is lost, and counts as lost.
+            // Recover only events: without the span's own record, its parts say little. They count
+            // as lost.
             if let Foreign::Event(copy) = copy {
                 let time = contents::time(&copy);
                 return Ok(Some(Piece::Record(copy, time)));

@@ -41,7 +41,8 @@ fn each_error_has_its_finding() {
         (10 * MS, 2_001, Shifted),
         (10 * MS, 1_000_020, Shifted),
         (10 * MS, 1_000_021, Stepped),
-        // These times are long enough for a slew of up to 1000 ppm to show.
+        // From 400 ms on, an error of up to 1000 ppm of the time is a change of rate. Before, it
+        // can't be told from a small step.
         (400 * MS - 1, 100_000, Shifted),
         (400 * MS, 100_000, RateChanged),
         (400 * MS, 400_020, RateChanged),
@@ -73,7 +74,8 @@ fn a_change_of_rate_is_followed_from_the_last_look_that_agreed() {
     let change_ppb = next.rate.distance_ppb(Rate::ONE);
     assert!(change_ppb.abs_diff(100_000) < 1_000, "{change_ppb} ppb");
     assert!(next.ns.abs_diff(changed.ns) < 10);
-    // The clock's position at the last look that agreed is uncertain by 37 ppb of nine seconds.
+    // At the last look that agreed, nine seconds after the sample, the estimate is uncertain by
+    // 37 ppb of these, 333 ns. Over the one second since then, that is 333 ppb.
     assert!((333..400).contains(&next.rate_error_ppb), "{next:?}");
 }
 
