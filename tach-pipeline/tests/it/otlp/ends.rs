@@ -276,10 +276,16 @@ impl Clock for Gated {
 #[test]
 fn lost_spans_are_not_guessed() {
     const SPANS: u64 = 200_000;
-    let (_requests, guard) = pipeline(|builder| {
-        drop_newest(builder).sampling(Sampling::ratio(0.5)).durations(Durations::new())
+    let (gate, _requests, guard) =
+        gated(|builder| builder.sampling(Sampling::ratio(0.5)).durations(Durations::new()));
+    let log = |spans| (0..spans).for_each(|_| drop(tracing::info_span!("span")));
+    run(guard.pipeline(), || {
+        // More than the queue has room for. Then the back end races with the calls.
+        let closed = gate.close(guard.pipeline());
+        log(SPANS / 100);
+        drop(closed);
+        log(SPANS - SPANS / 100);
     });
-    run(guard.pipeline(), || (0..SPANS).for_each(|_| drop(tracing::info_span!("span"))));
     // The back end finds some rounds later which ends were dropped.
     (0..10).for_each(|_| guard.pipeline().flush(LONG).unwrap());
     let dropped = guard.pipeline().stats().dropped();
