@@ -143,7 +143,7 @@ impl Shared {
     /// the span around it.
     #[inline]
     pub(crate) const fn has_site(&self, around: Option<&Around>) -> bool {
-        self.wanted.is_any() || around.is_some()
+        self.wanted.place | self.wanted.thread || around.is_some()
     }
 
     /// Returns whether a record of `callsite` is within the limit. A record without a callsite has

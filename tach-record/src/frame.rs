@@ -43,22 +43,21 @@ mod write;
 use std::sync::OnceLock;
 
 use tach_core::{Instant, UnixTime};
+use tach_log::Format;
 
 pub use self::linked::{Linked, Origin};
 pub use self::numbers::{AT_BOUNDARY, Code, MaybeStatic};
 pub(crate) use self::read::event_level;
 pub(crate) use self::read::remains::LOST_BYTES;
 pub use self::read::remains::{Lost, Remains, add_lost, remains};
-pub use self::read::span::{
-    SpanPart, Start, What, end_span, is_error, may_set_status, replace, set_time,
-};
+pub use self::read::span::{SpanPart, Start, What, is_error, may_set_status, replace, set_time};
 pub use self::read::{
     Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, has_callsite, is_of_span,
     is_redacted, is_reference, kind, length, references, split, split_all, starter, time,
 };
 pub use self::shortened::shortened;
 pub use self::this_thread::ThisThread;
-pub use self::write::site::{Place, Wanted};
+pub use self::write::site::Place;
 pub use self::write::span::SpanRecord;
 pub use self::write::{Buffer, Scratch, Writer, reference};
 
@@ -166,6 +165,58 @@ impl Time {
             Self::Ticks(_) => Self::Ticks(Instant::from_ticks(number)),
             Self::Unix(_) => Self::Unix(UnixTime::from_nanos(number)),
         }
+    }
+}
+
+/// The kinds and the parts of records that the sinks of a pipeline need.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
+pub struct Wanted {
+    /// Whether any sink writes file, line and module.
+    pub place: bool,
+    /// Whether any sink writes the thread.
+    pub thread: bool,
+    /// Whether any sink takes events, with the names and the fields of the spans around them.
+    pub events: bool,
+    /// Whether any sink takes spans.
+    pub spans: bool,
+    /// Whether the durations of all spans are collected.
+    pub durations: bool,
+    /// Whether a flight recorder takes spans, and events even if no sink takes them.
+    pub recorder: bool,
+    /// Whether the environment has switched off the sinks that take spans. Spans still have ids.
+    pub ids: bool,
+}
+
+impl Wanted {
+    /// Adds the parts that a format of events needs.
+    pub fn add(&mut self, format: &(impl Format + ?Sized)) {
+        self.events = true;
+        self.place |= format.wants_site();
+        self.thread |= format.wants_thread();
+    }
+
+    /// Adds the parts that the flight recorder needs.
+    pub fn add_flight(&mut self) {
+        (self.recorder, self.place, self.thread) = (true, true, true);
+    }
+
+    /// Returns whether the place or the thread is wanted.
+    #[inline]
+    pub const fn is_any(self) -> bool {
+        self.place | self.thread
+    }
+
+    /// Returns whether the ids of open spans are needed.
+    pub const fn are_spans(self) -> bool {
+        self.has_own_ids() || self.durations
+    }
+
+    /// Returns whether records contain the ids of the pipeline's spans. If only durations are
+    /// collected, they don't: no span would be found by its id.
+    #[inline]
+    pub const fn has_own_ids(self) -> bool {
+        self.spans || self.recorder || self.ids
     }
 }
 

@@ -16,14 +16,6 @@ pub struct SpanContext {
     pub is_sampled: bool,
 }
 
-impl SpanContext {
-    /// Returns the lower and the upper half of the trace's id.
-    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
-    pub const fn trace_halves(&self) -> [u64; 2] {
-        [self.trace as u64, (self.trace >> u64::BITS) as u64]
-    }
-}
-
 /// The span around a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Around {

@@ -193,7 +193,7 @@ impl Head {
     }
 
     #[inline]
-    fn time(&self) -> Time {
+    pub(super) fn time(&self) -> Time {
         time_of(self.time, self.kind)
     }
 

@@ -1,6 +1,5 @@
 //! Writes the bytes of a record, in the memory of the thread that makes the call.
 
-mod event;
 pub(super) mod site;
 pub(super) mod span;
 mod tracer;
@@ -79,10 +78,10 @@ impl Scratch {
         self.buffer.copy(record);
     }
 
-    /// Writes the [end](super::end_span) of a span into its record.
+    /// Writes the [end](span::end_span) of a span into its record.
     #[inline]
     pub fn end_span(&mut self, end: Time, is_sampled: bool) {
-        super::end_span(&mut self.buffer.bytes[..self.buffer.used], end, is_sampled);
+        span::end_span(&mut self.buffer.bytes[..self.buffer.used], end, is_sampled);
     }
 
     /// Returns whether the memory is to be [freed](Self::shrink).
@@ -396,8 +395,11 @@ impl<'a> Writer<'a> {
 /// Returns the words of a head without the message's code.
 #[inline]
 fn head(time: Time, level: Level) -> [u64; 3] {
-    let flags = if matches!(time, Time::Unix(_)) { UNIX } else { 0 };
-    [0, time.number(), u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT]
+    let (number, flags) = match time {
+        Time::Ticks(instant) => (instant.as_ticks(), 0),
+        Time::Unix(time) => (time.as_nanos(), UNIX),
+    };
+    [0, number, u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT]
 }
 
 #[expect(clippy::inline_always, reason = "the words are in registers")]

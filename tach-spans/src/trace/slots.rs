@@ -2,7 +2,6 @@
 //!
 //! A thread reuses the slots of the spans that it has closed, so it seldom touches new memory.
 
-mod closing;
 mod free;
 mod memory;
 mod record;
@@ -15,7 +14,6 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tracing_core::Metadata;
 
-pub use self::closing::Closing;
 use self::free::Below;
 use self::record::Record;
 pub use self::record::Start;
@@ -475,5 +473,46 @@ impl Slot {
         self.is_to_be_cleaned.store(false, Ordering::Relaxed);
         // Drop the span after the lock is released, since destructors may be the user's code.
         let _span = self.span.write(Option::take);
+    }
+}
+
+/// A span whose last reference was removed.
+pub struct Closing {
+    slot: &'static Slot,
+}
+
+impl Closing {
+    /// Returns the slot for the span's ids, and their flags, if the span has ids.
+    #[inline]
+    pub fn ids(&self, number: Number) -> Option<(&'static slot::Slot, Flags)> {
+        let ids = &self.slot.ids;
+        Some((ids, ids.flags_of(number.id().get())?))
+    }
+
+    /// Frees the slot, and removes the reference to the span's parent. Returns the parent if it was
+    /// the last one.
+    #[inline]
+    pub fn free(self) -> Option<(Number, Self)> {
+        let Self { slot } = self;
+        let parent = NonZeroU64::new(slot.references.last_facts().parent).map(Number);
+        if !slot.ids.is_free() {
+            // The span belongs to a pipeline of the parent process, which can't remove ids in this
+            // process.
+            slot.ids.remove();
+        }
+        // ORDERING: Relaxed: the removal of the last reference has published the flag.
+        if slot.is_to_be_cleaned.load(Ordering::Relaxed) {
+            slot.clean();
+        }
+        memory::give(slot);
+        let parent = parent?;
+        let (place, turn) = parent.parts();
+        // Don't check the owner: a parent belongs to the same subscriber.
+        let slot = match PARENT.get() {
+            Some(slot) if slot.place.get() == place => slot,
+            _ => memory::get(place.wrapping_sub(1))?,
+        };
+        PARENT.set(Some(slot));
+        slot.references.remove(turn).then_some((parent, Self { slot }))
     }
 }

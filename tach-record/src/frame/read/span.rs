@@ -79,42 +79,6 @@ pub fn may_set_status(bytes: &[u8]) -> bool {
     has_no_message || head.level().of_log() == log::Level::Error
 }
 
-/// Writes the end of a span into its record, which so far has the time of the start in its head.
-#[inline]
-pub fn end_span(record: &mut [u8], end: Time, is_sampled: bool) {
-    let Some(head) = record.first_chunk_mut::<HEAD>() else { return };
-    let [kind, ..] = &mut head[KIND_AT..] else { return };
-    if !is_sampled {
-        *kind |= UNSAMPLED.to_le_bytes()[0];
-    }
-    if (*kind & UNIX.to_le_bytes()[0] == 0) == matches!(end, Time::Ticks(_)) {
-        head[WORD..KIND_AT].copy_from_slice(&end.number().to_le_bytes());
-    } else {
-        end_by_wall(record, end.unix_time());
-    }
-}
-
-/// Converts both times to Unix times: a record has times of one clock, and only one of its two
-/// times was read from the system's clock.
-#[cold]
-fn end_by_wall(record: &mut [u8], end: UnixTime) {
-    let ids = |record: &[u8]| {
-        let mut reader = Reader(record);
-        let head = Head::read(&mut reader)?;
-        if head.kind & CALLSITE == 0 {
-            reader.text(head.target)?;
-        }
-        reader.text(head.message)?;
-        Some((record.len() - reader.0.len(), head.time().unix_time()))
-    };
-    let Some((ids, since)) = ids(record) else { return };
-    let at = ids + (RecordKind::Span.words() - 2) * WORD;
-    if let Some(to) = record.get_mut(at..at + WORD) {
-        to.copy_from_slice(&since.as_nanos().to_le_bytes());
-        set_time(record, end);
-    }
-}
-
 /// Sets the time of the record that begins with `bytes`.
 pub fn set_time(bytes: &mut [u8], time: UnixTime) {
     let Some(head) = bytes.first_chunk_mut::<HEAD>() else { return };

@@ -1,65 +1,11 @@
 //! Writes the place in the program from which a record comes, if a format asks for it.
 
-use tach_log::Format;
-
 use super::Writer;
 use crate::frame::MaybeStatic;
 use crate::frame::places::StaticPlace;
 use crate::frame::this_thread::ThisThread;
-use crate::frame::{FOREIGN, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
-use crate::ids::{Around, SAMPLED, SpanContext};
-
-/// The kinds and the parts of records that the sinks of a pipeline need.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
-pub struct Wanted {
-    /// Whether any sink writes file, line and module.
-    pub place: bool,
-    /// Whether any sink writes the thread.
-    pub thread: bool,
-    /// Whether any sink takes events, with the names and the fields of the spans around them.
-    pub events: bool,
-    /// Whether any sink takes spans.
-    pub spans: bool,
-    /// Whether the durations of all spans are collected.
-    pub durations: bool,
-    /// Whether a flight recorder takes spans, and events even if no sink takes them.
-    pub recorder: bool,
-    /// Whether the environment has switched off the sinks that take spans. Spans still have ids.
-    pub ids: bool,
-}
-
-impl Wanted {
-    /// Adds the parts that a format of events needs.
-    pub fn add(&mut self, format: &(impl Format + ?Sized)) {
-        self.events = true;
-        self.place |= format.wants_site();
-        self.thread |= format.wants_thread();
-    }
-
-    /// Adds the parts that the flight recorder needs.
-    pub fn add_flight(&mut self) {
-        (self.recorder, self.place, self.thread) = (true, true, true);
-    }
-
-    /// Returns whether the place or the thread is wanted.
-    #[inline]
-    pub const fn is_any(self) -> bool {
-        self.place | self.thread
-    }
-
-    /// Returns whether the ids of open spans are needed.
-    pub const fn are_spans(self) -> bool {
-        self.has_own_ids() || self.durations
-    }
-
-    /// Returns whether records contain the ids of the pipeline's spans. If only durations are
-    /// collected, they don't: no span would be found by its id.
-    #[inline]
-    pub const fn has_own_ids(self) -> bool {
-        self.spans || self.recorder || self.ids
-    }
-}
+use crate::frame::{TAG_BITS, Tag, Wanted};
+use crate::ids::Around;
 
 /// A place in the source. Unknown texts are empty, and an unknown line is 0.
 #[derive(Debug, Clone, Copy)]
@@ -102,31 +48,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the ids of the span around the event, after all fields, for a record whose place and
-    /// thread are known otherwise. (Takes references: to pass a copy of `wanted`, the compiler
-    /// would take its fields apart and put them together again.)
-    #[inline]
-    pub fn span_around(&mut self, wanted: &Wanted, around: Option<&Around>) {
-        let Some(around) = around else { return self.mark(SITE) };
-        self.mark(if around.is_own { SITE } else { SITE | FOREIGN });
-        if wanted.has_own_ids() || !around.is_own {
-            self.context(&around.context);
-        }
-    }
-
     /// Writes a place without a number.
     fn place(&mut self, place: Place<'_>) {
         // The line's number is stored in place of a text's length.
         let line = u64::from(place.line.min(u32::MAX >> TAG_BITS)) << TAG_BITS;
         self.text([Tag::File as u64 | line], place.file);
         self.text([Tag::Module as u64], place.module);
-    }
-
-    #[inline]
-    pub(in crate::frame) fn context(&mut self, around: &SpanContext) {
-        let flags = if around.is_sampled { SAMPLED } else { 0 };
-        let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
-        let [low, high] = around.trace_halves();
-        self.bare([kind | u64::from(NO_KEY) << TEXT_SHIFT, low, high, around.span]);
     }
 }
