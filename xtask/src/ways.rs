@@ -29,7 +29,7 @@ struct Limit {
 const WAYS: [Way; 2] = [
     Way { name: "log", call: Limit { files: 20, aim: 20 }, record: Limit { files: 30, aim: 30 } },
     // A span with an event, for a file and a collector.
-    Way { name: "span", call: Limit { files: 35, aim: 35 }, record: Limit { files: 55, aim: 30 } },
+    Way { name: "span", call: Limit { files: 35, aim: 35 }, record: Limit { files: 50, aim: 30 } },
 ];
 
 /// How many runs there are of each way.
