@@ -224,4 +224,27 @@ mod loom_tests {
             assert_eq!(taken + core::iter::from_fn(|| slots.take()).count(), 2);
         });
     }
+
+    /// The back end reads the number of a slot without holding the span.
+    #[test]
+    fn a_number_that_is_overwritten_belongs_to_no_open_span() {
+        loom::model(|| {
+            let ids = AtomicU64::new(7);
+            let slot = Arc::new((Stack(AtomicU64::new(0)), Below::default(), ids));
+            slot.1.keep(5);
+            let reader = Arc::clone(&slot);
+            let reader = thread::spawn(move || {
+                let (_, below, id) = &*reader;
+                let number = below.kept();
+                // ORDERING: Acquire, as in `Slot::begun_unheld`.
+                fence(Ordering::Acquire);
+                let is_open = id.load(Ordering::Relaxed) == 7;
+                assert!(!is_open || number == 5, "{number}");
+            });
+            // The span leaves the slot.
+            slot.2.store(0, Ordering::Relaxed);
+            slot.0.push(0, &slot.1);
+            reader.join().unwrap();
+        });
+    }
 }
