@@ -132,6 +132,22 @@ impl<T, C> Clocked<T, C> {
     pub fn with_clock<D: Clock + ?Sized>(self, clock: &'static D) -> Clocked<T, &'static D> {
         Clocked { inner: self.inner, lines: Lines::new(clock), clock }
     }
+
+    /// Returns the wrapped value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    /// use tach_otel::Clocked;
+    ///
+    /// let provider = Clocked::new(SdkTracerProvider::default());
+    /// provider.get_ref().force_flush().unwrap();
+    /// ```
+    #[must_use]
+    pub const fn get_ref(&self) -> &T {
+        &self.inner
+    }
 }
 
 impl<T, C: Clone> Clocked<T, C> {
