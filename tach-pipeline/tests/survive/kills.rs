@@ -34,7 +34,7 @@ const TESTS: &[Test] = &[
     ("a_collector_that_stays_away", 2, Sinks::Collector, away),
     ("spans", 30, Sinks::One, spans::killed),
     ("a_flight_recorder", 20, Sinks::One, spans::recorder_killed),
-    ("threads_that_end_soon", 10, Sinks::One, churns),
+    ("threads_that_end_soon", 30, Sinks::One, churns),
     ("abort", 5, Sinks::One, |scene, seed| ends(scene, seed, "abort")),
     ("a_segmentation_fault", 5, Sinks::One, |scene, seed| ends(scene, seed, "segfault")),
     ("_exit", 5, Sinks::One, |scene, seed| ends(scene, seed, "_exit")),

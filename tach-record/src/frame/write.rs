@@ -78,7 +78,7 @@ impl Scratch {
         self.buffer.copy(record);
     }
 
-    /// Writes the [end](span::end_span) of a span into its record.
+    /// Writes the end of a span into its record.
     #[inline]
     pub fn end_span(&mut self, end: Time, is_sampled: bool) {
         span::end_span(&mut self.buffer.bytes[..self.buffer.used], end, is_sampled);

@@ -104,7 +104,8 @@ fn many_values_are_read_a_few_times() {
         let later = (0..count).map(|at| span.items_from(at).count());
         assert!(later.sum::<usize>() > count);
     });
-    assert!(ratio < 16.0 && control > 24.0, "{ratio} {control}");
+    // A busy machine stretches both. The control is eight times as long, by its definition.
+    assert!(ratio * 3.0 < control, "{ratio} {control}");
 }
 
 /// An event that a full span has no room for may have the first error.

@@ -64,7 +64,7 @@ impl SpanRecord {
 
 impl<'a> Writer<'a> {
     /// Begins the record of a span whose callsite has no code. Write the fields next. The
-    /// [end](crate::frame::end_span) is written later.
+    /// end is [written later](Scratch::end_span).
     pub fn begin_span(
         to: &'a mut Scratch,
         level: Level,
