@@ -169,8 +169,8 @@ impl State {
         // orders them; other threads see them by the Release below.
         let until_ns = self.until_ns.load(Ordering::Relaxed);
         if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
-            // The thread was held up after it read the clock, and the step came afterwards. In a
-            // series of steps its moment may be on a line between the first and the last.
+            // The thread was held up after it read the clock, and the step came afterwards. If
+            // there were several steps, the reading belongs to a line that was current between two.
             let before = self.before(moment).filter(|before| !before.is_apart(moment));
             return before.unwrap_or(moment.line());
         }

@@ -182,8 +182,8 @@ fn ascending_events_stay_ascending() {
     assert_eq!((given.len(), wrong), (38_000, 0));
 }
 
-/// A clock far from the wall clock shows that a time was moved. With such a clock, a time of up to
-/// 10 s ago counts as just now.
+/// A clock far from the wall clock shows whether a given time was moved. With such a clock,
+/// `Clocked` takes a time of up to 10 s ago for a reading of the wall clock, and moves it.
 #[test]
 fn only_times_of_just_now_are_moved() {
     const START: Duration = Duration::from_secs(1_700_000_000);
