@@ -139,8 +139,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             slot.mark.raise(after, 0);
         }
         let mut full = Full::Pieces;
-        // Try the slots after `after`'s own, except those that share its slot for knowledge: the
-        // knowledge of `after` must not be overwritten yet.
+        // Try the slots that follow the slot of `after`. Skip those that would overwrite the
+        // knowledge of `after`, which readers need until the head has moved on.
         for ahead in 1..SLOTS {
             let index = (slot_index(after) + ahead) % SLOTS;
             let slot = &self.slots[index];

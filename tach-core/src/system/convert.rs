@@ -143,8 +143,8 @@ pub(crate) fn os_monotonic_ns_at(tick: u64) -> i128 {
 /// there is.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
 pub(crate) fn tick_at_os_monotonic_ns(ns: i128) -> u64 {
-    // Convert the present first, which appends a record if one is due: past the end of the newest
-    // record, its successor gives a more exact tick.
+    // Convert the present first: that appends a record if one is due. Without it, an `ns` past the
+    // end of the newest record would give a less exact tick.
     monotonic_ns_at(ticks::<Bare>());
     let shifted = ns + i128::from(offset_ns()) + i128::from(shifted_ns(0));
     let [least, most] = [Direction::Before, Direction::After].map(|way| manual::farthest(0, way));

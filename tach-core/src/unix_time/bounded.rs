@@ -168,7 +168,7 @@ mod tests {
     fn the_kernels_error_adds_to_the_uncertainty() {
         let time = bounded(1_000, 100);
         let error = || os::kernel_clock().map(|clock| clock.max_error);
-        // The kernel's error grows with time, or is set, between the reads.
+        // The kernel's error grows between reads, or is set, so read it before and after.
         if let (Some(before), Some(with_error), Some(after)) =
             (error(), time.with_kernel_error(), error())
         {

@@ -74,8 +74,8 @@ fn a_change_of_rate_is_followed_from_the_last_look_that_agreed() {
     let change_ppb = next.rate.distance_ppb(Rate::ONE);
     assert!(change_ppb.abs_diff(100_000) < 1_000, "{change_ppb} ppb");
     assert!(next.ns.abs_diff(changed.ns) < 10);
-    // At the last look that agreed, nine seconds after the sample, the estimate is uncertain by
-    // 37 ppb of these, 333 ns. Over the one second since then, that is 333 ppb.
+    // The last look that agreed came nine seconds after the sample. There the estimate is uncertain
+    // by 37 ppb of nine seconds, 333 ns, which is 333 ppb of the one second since that look.
     assert!((333..400).contains(&next.rate_error_ppb), "{next:?}");
 }
 

@@ -295,7 +295,7 @@ fn unix_time_that_must_not_go_back_waits_for_the_clock() {
 fn unix_time_waits_for_a_minute_at_most() {
     let process = busy(9, BackwardStep::Hold);
     run(&process, 10);
-    // The third step makes the sum exceed a minute.
+    // After the third step the timeline is more than a minute ahead, so it goes back at once.
     for (step_s, counted) in [(40, 1), (15, 2), (30, 3)] {
         process.set_realtime(-step_s * 1_000_000_000);
         run(&process, 2);
