@@ -41,16 +41,16 @@ impl Ahead {
         starts.retain(|(_, start_ns)| *start_ns > now_ns);
         starts.push((key(span), start_ns));
         // ORDERING: Relaxed, because the lock orders the starts. A thread that learned of the span
-        // sees its start or a later one, since all threads see the values of one atomic in one
-        // order.
+        // loads the span's start or a later time, since all threads see the values of one atomic in
+        // one order.
         self.latest_ns.fetch_max(start_ns, Ordering::Relaxed);
     }
 
     /// Returns `now_ns`, or the start of `parent` if that is ahead.
     #[inline]
     pub(crate) fn after(&self, parent: &Context, now_ns: u64) -> u64 {
-        // ORDERING: Relaxed, because a thread that learned of the span sees its start or a later
-        // one.
+        // ORDERING: Relaxed, because a thread that learned of the parent loads the parent's start
+        // or a later time.
         if now_ns >= self.latest_ns.load(Ordering::Relaxed) {
             return now_ns;
         }

@@ -169,8 +169,8 @@ impl State {
         // orders them; other threads see them by the Release below.
         let until_ns = self.until_ns.load(Ordering::Relaxed);
         if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
-            // The thread was held up after it read the clock, and the step came afterwards. If
-            // there were several steps, the reading belongs to a line that was current between two.
+            // The thread was held up after it read the clock, and the step came afterwards: use the
+            // line before the step. If that is apart too, the reading lies between two steps.
             let before = self.before(moment).filter(|before| !before.is_apart(moment));
             return before.unwrap_or(moment.line());
         }
@@ -192,9 +192,9 @@ impl State {
 
     /// Returns the line of spans that are not listed, unless the step is too long ago.
     fn before(&self, moment: Moment) -> Option<Line> {
-        // ORDERING: Relaxed, because `current` is called before. Between the two stores of another
-        // series of steps, only a thread that was held up since the last series passes this test.
-        // Its span then follows the line before the other series, as it would a moment later.
+        // ORDERING: Relaxed, because `current` is called before. If a new series of steps has
+        // stored only one of the two, only a thread that was held up since the last series passes
+        // this test. It gets the line before the new series, as it would a moment later too.
         (moment.elapsed_ns < self.before_until_ns.load(Ordering::Relaxed))
             .then(|| Line(self.before.load(Ordering::Relaxed)))
     }
