@@ -206,8 +206,8 @@ impl BackEnd {
         self.reopened = reopenings;
         let shared = Arc::clone(&self.shared);
         if is_asked && self.keeper.is_some() {
-            // Settle before the write too: as long as an earlier batch is not committed, no new one
-            // is marked, and the second call would not wait for this round's records.
+            // Settle before the write too: while an earlier batch is not committed, no new batch is
+            // marked, and the second `settle` would not wait for the records of this round.
             self.keep(|keeper, kept| keeper.settle(kept));
             self.write(|sinks| sinks.write(false));
             self.keep(|keeper, kept| keeper.settle(kept));

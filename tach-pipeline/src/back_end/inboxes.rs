@@ -145,8 +145,8 @@ impl Inboxes {
         let Self { awake, bytes, next: heap, .. } = self;
         while let Some(Reverse(mut next)) = heap.pop() {
             let at = next.inbox;
-            // Often many records of one thread follow each other. This loop takes them without the
-            // heap.
+            // Often many records of one thread follow each other. Take them in this loop, since a
+            // push to the heap and a pop for each record would take longer.
             loop {
                 // `take` counts the record as passed on. So if `write` panics, the record is not
                 // passed on a second time.

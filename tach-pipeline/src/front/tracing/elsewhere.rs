@@ -63,7 +63,7 @@ impl Pipeline {
             origin.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
         let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
         let inherited = parent_span.and_then(Open::origin);
-        // The record of a span names a parent of the same trace alone.
+        // The record has the parent's id without a trace, so leave out a parent in another trace.
         let in_trace = parent.filter(|parent| parent.trace == context.trace);
         let beginning = Beginning {
             code,
@@ -129,13 +129,13 @@ impl Pipeline {
         if !slot.begin_move(trace, is_sampled) {
             return false;
         }
-        // Until nothing is left to log, other threads keep what they add.
+        // Other threads keep their records in the slot until the move ends. Log these first.
         while let Some(kept) = span.take_kept_or(|| slot.end_move(is_sampled)) {
             if is_sampled {
                 frame::split_all(&kept).for_each(|record| _ = log_kept(shared, record));
             }
         }
-        // End the move in a forked process too, which takes no lock.
+        // End the move in a forked process too, where the loop does not: it takes no lock there.
         slot.end_move(is_sampled);
         span.set_origin(shared.as_origin(parent));
         if !shared.wanted.spans && is_at_boundary(metadata, None) {

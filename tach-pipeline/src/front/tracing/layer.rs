@@ -76,7 +76,8 @@ where
         }
         if let Some(span) = self.open_span(attributes) {
             if !self.layers().insert(self.keys.key(id.into_u64()), span) {
-                // Nothing finds the span again. Without ids, it logs nothing when it is closed.
+                // No entry is free, so nothing finds the span again. Remove its ids, so that its
+                // close logs nothing.
                 span.ids().remove();
                 self.shared().spans.contexts.lose_end();
                 self.lack_slot(Some(span));

@@ -101,7 +101,7 @@ mod tests {
         };
         for (name, parents, expected, origin) in [
             ("none", decide(None, None, None, None), (None, None), None),
-            // 1 and 2: the span that is named, or that the thread is in.
+            // Ways 1 and 2: the span that the program names, or that the thread is in.
             ("within", decide(Some(own(1, 1)), None, None, None), (Some(own(1, 1)), None), Some(1)),
             (
                 "rather than in scope",
@@ -109,7 +109,7 @@ mod tests {
                 (Some(own(1, 1)), None),
                 Some(1),
             ),
-            // 3: the pipeline's span in the context.
+            // Way 3: the pipeline's span in the context.
             (
                 "attached",
                 decide(None, Some(own(2, 2)), None, None),
@@ -128,8 +128,8 @@ mod tests {
                 (Some(own(1, 1)), None),
                 Some(1),
             ),
-            // 4: a span of an SDK in the context, or an unsampled span of the pipeline, which looks
-            // like one there.
+            // Way 4: a span of an SDK in the context, or an unsampled span of the pipeline, which
+            // looks like a span of an SDK.
             ("SDK", decide(None, None, sdk.clone(), None), (None, sdk.clone()), Some(4)),
             (
                 "SDK rather than in scope",
@@ -155,7 +155,7 @@ mod tests {
                 (Some(own(1, 1)), unsampled(9)),
                 Some(4),
             ),
-            // 5: the remote parent in scope.
+            // Way 5: the remote parent in scope.
             (
                 "in scope",
                 decide(None, None, None, scope.clone()),
@@ -168,7 +168,7 @@ mod tests {
                 (None, by_scope),
                 Some(5),
             ),
-            // 6: a span of another process in the context.
+            // Way 6: a span of another process in the context.
             ("remote", decide(None, None, remote.clone(), None), (None, remote.clone()), Some(4)),
             (
                 "rather than within",

@@ -215,7 +215,7 @@ impl Pipeline {
         let is_active = found.is_active();
         let follows =
             within.is_some() && !is_at_boundary(metadata, code) || current::is_caller_known();
-        // The record of a span names a parent of the same trace alone.
+        // `within` is in the trace of the span, as the parent in a record must be.
         let parent = within.map_or(0, |within| within.span);
         let beginning = Beginning { code, context: &context, parent, follows, inherited: None };
         let begun = shared.begin_span(attributes, span, beginning);
@@ -339,14 +339,14 @@ impl Pipeline {
             if !context.is_sampled && shared.counts_at_end(closing) {
                 shared.add_duration(ids, closing);
             } else if !shared.log_span(ids, closing, context, end()) {
-                // The back end waits for the record of a span that has ids. It reads the full queue
-                // soon.
+                // The record is lost: with ids, the back end would go on waiting for it. Don't
+                // wake the back end: it reads the full queue soon.
                 ids.remove();
                 return shared.spans.contexts.lose_end();
             }
         }
-        // After the record is logged: the back end takes a span without ids for one whose record it
-        // has taken.
+        // Remove the ids after the record is logged: if a span has no ids, the back end assumes
+        // that it has taken the record.
         ids.remove();
     }
 
@@ -503,7 +503,8 @@ impl Shared {
         }
         let slots::Start { code, age, thread } = closing.start();
         let begun = ids.begun();
-        // A span without a code has a record, and so has one that was moved.
+        // The slot keeps the record of a span that has no code or was moved. Without that record,
+        // nothing can be logged.
         let (Some(code), Some(since)) = (code, begun.since()) else { return true };
         let (since, parent) = (self.time_of(since), begun.parent);
         let record = SpanRecord { context, parent, since, age, thread };

@@ -41,9 +41,9 @@ impl Pipeline {
     fn is_around(&self, own: Open, context: &Context) -> bool {
         let span = context.span();
         let span = span.span_context();
-        // If the span is already in the trace of the context, keep the span's parent, which is
-        // nearer. If the context was already current when the thread entered the span around this
-        // one, it was meant for that span.
+        // If the span is already in the trace of the context, its parent is the context's span or a
+        // span below that: keep it. If the context was already current when the thread entered the
+        // surrounding span, the context was meant for the surrounding span.
         let is_new = |it: SpanContext| {
             it.trace != own.ids().context().trace
                 && it.span != around::seen(&self.shared().spans.contexts)
