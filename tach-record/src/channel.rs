@@ -283,8 +283,8 @@ mod tests {
         assert!(unwound.is_err());
         let number = |channel| current_thread::number(channel).map(NonZeroU32::get);
         let before = [number(&channel), number(&other)];
-        // The numbers are equal in both channels: a signal handler may interrupt a call between its
-        // loads of the address and of the number, and log to the other channel.
+        // A thread needs the same number in both channels: a signal handler may log to the other
+        // channel, and replace both, between a call's loads of the address and of the number.
         assert!(before[0].is_some() && before[0] == before[1], "{before:?}");
         assert!([&channel, &other, &channel].map(push).into_iter().all(|is_pushed| is_pushed));
         assert_eq!(before, [number(&channel), number(&other)]);

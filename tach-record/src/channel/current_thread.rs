@@ -264,7 +264,8 @@ fn push_otherwise(channel: &Channel, scratch: &mut Scratch) -> bool {
 fn in_common<R>(mut f: impl FnMut(bool) -> R) -> R {
     let has_memory = ENDING.try_with(|_| ()).is_ok();
     let done = AT_HAND.try_with(|at_hand| {
-        // A signal handler may also interrupt the call of a thread that is ending.
+        // Mark the call, also of a thread that is ending: a signal handler that interrupts the call
+        // must not wait for the queue's lock, which the call may hold.
         let mark = at_hand.common.use_it();
         f(has_memory || mark.is_none())
     });
