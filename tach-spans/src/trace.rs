@@ -372,8 +372,8 @@ impl Random {
     #[cold]
     fn new(pipeline: u64) -> Self {
         let random = SmallRng::try_from_os_rng();
-        // If the OS has no random bytes, take a seed from the keys of hash maps, which are random
-        // still.
+        // If the OS refuses random bytes, take a seed from the keys of std's hash maps. With a
+        // fixed seed, two processes would make the same ids.
         let seed = || SmallRng::seed_from_u64(RandomState::new().hash_one(pipeline));
         Self { pipeline, generator: random.unwrap_or_else(|_| seed()) }
     }

@@ -249,7 +249,8 @@ impl Sampling {
     /// Returns whether a span is not sampled if another one of its trace in this process is not.
     #[inline]
     pub fn decides_for_trace(&self) -> bool {
-        // Without rules, the trace alone decides about each span that ignores its parent.
+        // Without rules, the id of the trace decides alone, so all spans of a trace agree even if
+        // they ignore their parents.
         self.follows_parents || self.rules.is_empty()
     }
 

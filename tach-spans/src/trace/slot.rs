@@ -212,8 +212,8 @@ impl Slot {
     /// caller holds the span.
     #[inline]
     pub(super) fn has(&self, id: u64) -> bool {
-        // ORDERING: Acquire, with the Release of `take`: the words are the span's. With that of
-        // `remove`: what a span that is gone has logged is in the queues.
+        // ORDERING: Acquire, with the Release of `take`: the words are the span's. With the Release
+        // of `remove`: if the span is gone, its records are in the queues.
         self.id.load(Ordering::Acquire) == id
     }
 
@@ -331,8 +331,8 @@ impl Slot {
     #[inline]
     pub fn remove(&self) {
         // ORDERING: Release, with the Acquire of `take`: the next span's ids are written only after
-        // the last read of this span's. With that of `has`: a thread that finds the span gone finds
-        // what it logged in the queues.
+        // the last read of this span's ids. With the Acquire of `has`: a thread that finds the span
+        // gone finds its records in the queues.
         self.id.store(0, Ordering::Release);
     }
 }

@@ -359,8 +359,8 @@ impl Open {
     #[inline]
     pub(super) fn read<R>(self, f: impl FnOnce(&Span) -> R) -> Option<R> {
         let Self { slot, turn } = self;
-        // If the span has filled the slot, no other span can take the slot during this read: taking
-        // it needs the lock.
+        // If the span has stored a value in the slot, no other span takes the slot during this
+        // read: `renew` needs the lock.
         slot.span
             .read(|span| slot.references.are_any(turn).then(|| Some(f(span.as_deref()?))))??
     }

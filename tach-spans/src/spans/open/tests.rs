@@ -301,7 +301,7 @@ fn open_spans_are_shown_unless_they_have_ended_meanwhile() {
         shown.sort_unstable();
         shown
     };
-    // Two end, and one of them is passed on.
+    // Two spans end, and one of these is passed on.
     machine.end(3, 10, 20);
     machine.end_round();
     machine.end(2, 10, 20);

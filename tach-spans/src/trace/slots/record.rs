@@ -148,7 +148,7 @@ impl Open {
     pub fn keep_start(self, context: SpanContext, now: Time, by: u32) -> bool {
         let kept = self.change(|span| {
             let Start { code: Some(code), age, thread } = self.start() else { return };
-            // The record is written before a move, so these words still are those of the start.
+            // A move, which overwrites the words of the start, comes only after this record.
             if span.record.is_whole() {
                 return;
             }
