@@ -79,10 +79,10 @@ impl Mapping {
 
     /// Returns the bytes of a file whose process has ended. Nothing may write to it meanwhile.
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: this many bytes are mapped, and live as long as `self`. No process of tach uses
-        // the file but this one, which has it by its name and its lock, and writes it only between
-        // two calls. We trust the other programs of the user, who alone may open the file, not to
-        // write it meanwhile: they may write the memory of this process too.
+        // SAFETY: this many bytes are mapped, and live as long as `self`. No other process of tach
+        // writes the file: this one has its name and its lock, and writes it only between two
+        // calls. We trust the other programs of the user, who alone may open the file, not to write
+        // it meanwhile: they may write the memory of this process too.
         unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.memory.len()) }
     }
 

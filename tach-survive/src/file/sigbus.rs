@@ -46,10 +46,10 @@ impl Range {
     }
 
     fn contains(&self, address: usize) -> bool {
-        // ORDERING: Acquire, with the Release of `Guarded::new`: the length is not an earlier one.
+        // ORDERING: Acquire, with the Release of `Guarded::new`: no older length is loaded below.
         let start = self.start.load(Ordering::Acquire);
-        // ORDERING: Acquire, with the Release of `Guarded::new`: if the length is that of a later
-        // range, another start is seen below.
+        // ORDERING: Acquire, with the Release of `Guarded::new`: if the length belongs to a later
+        // range, the next load sees another start.
         let length = self.length.load(Ordering::Acquire);
         let is_same = self.start.load(Ordering::Relaxed) == start && start > RESERVED;
         is_same && address.checked_sub(start).is_some_and(|at| at < length)
@@ -137,7 +137,7 @@ fn replace(range: &Range, address: usize) -> bool {
     let page = PAGE.load(Ordering::Relaxed);
     let start = core::ptr::without_provenance_mut(address / page * page);
     let (access, flags) = (PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS);
-    // SAFETY: the page is one of the range's mapping, whose contents are lost.
+    // SAFETY: the page belongs to the mapping of `range`, and its contents are lost already.
     let mapped = unsafe { libc::mmap(start, page, access, flags, -1, 0) };
     mapped != libc::MAP_FAILED
 }

@@ -175,7 +175,7 @@ impl Store {
 
     /// Stores that another file takes the place of this one.
     pub(super) fn is_replaced(&self) {
-        // ORDERING: Relaxed: a ring that is taken at the same time needs no protection.
+        // ORDERING: Relaxed: a thread that sees the flag late merely uses the old file for longer.
         self.is_over.store(true, Ordering::Relaxed);
         self.remove();
     }

@@ -270,8 +270,8 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     let all: Vec<_> = all.collect();
     assert!((90..110).contains(&all.len()), "{}", all.len());
     assert!(all.iter().all(|(number, text)| other.text(*number) == Some(text)));
-    // Also once the full file is gone, a text has a number for threads that begin later only if the
-    // other file has the text.
+    // Without the full file, more texts get numbers. The other file must contain each such text,
+    // since records then contain only its number.
     drop(first);
     write();
     let other = file(&second_path);
