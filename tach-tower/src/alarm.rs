@@ -162,7 +162,7 @@ impl Alarm {
             };
             let pause = now.checked_add(idle);
             let Some(next) = pause.into_iter().chain(end).min() else { return Poll::Pending };
-            // Without a runtime nothing can wake the task, and the next poll looks at the clock.
+            // Without a runtime no timer can be set. Each poll looks at the clock instead.
             if self.0.is_none() && Handle::try_current().is_err() {
                 return Poll::Pending;
             }
