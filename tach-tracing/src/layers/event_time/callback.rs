@@ -65,7 +65,7 @@ impl Callback {
     fn has_a_time(self) -> bool {
         event_time::current().is_some() && {
             let handled = HANDLED.try_with(Cell::get).ok().flatten();
-            // If no `EventTime` pinned the time, the program did, for everything inside it.
+            // If no `EventTime` has pinned the time, the program has, for all callbacks meanwhile.
             handled
                 .is_none_or(|handled| handled.depth != adapter::depth() || handled.callback == self)
         }
