@@ -26,11 +26,12 @@ pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
     ///
     /// If the inner future is ready, returns its response, even if the budget is exhausted, and a
-    /// server's error likewise. A client's error at the end of the budget is replaced by
-    /// [`Exhausted`]: a client that reads the header may end the call by itself. If that is the end
-    /// of the request that the call is made for, too, the future waits a moment, so that the
-    /// request's layer answers. If only the budget is exhausted, drops the inner future, and
-    /// answers for it.
+    /// server's error likewise. A failure within 2 ms of the budget's end or past it is replaced by
+    /// [`Exhausted`], since it comes from another timer of the same end: an error of a client that
+    /// reads the header, and a server's answer of 500 to 599, or of gRPC's status 1, 2, 4, 13 or
+    /// 14. If that is the end of the request that the call is made for, too, the future waits a
+    /// moment, so that the request's layer answers. If only the budget is exhausted, drops the
+    /// inner future, and answers for it.
     ///
     /// # Panics
     ///
@@ -112,17 +113,17 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
         let polled = future.poll(cx);
         drop(entered);
         // A client that reads the header, such as tonic's channel, may end the call at the same
-        // moment as its budget, with an error of its own. A peer may do so with an answer.
-        if K::IS_CLIENT {
-            let is_ended = match &polled {
-                Poll::Ready(Ok(response)) => self.protocol.is_end(head(response)),
-                Poll::Ready(Err(_)) => true,
-                Poll::Pending => false,
-            };
-            let is_answer = matches!(polled, Poll::Ready(Ok(_)));
-            if is_ended && self.as_mut().project().call.leave(Spent::Running, is_answer) {
-                return Poll::Pending;
+        // moment as its budget, with an error of its own. A client's peer may end the call then
+        // with an answer, and so may a server's handler, whose own call has failed a moment before.
+        let (is_ended, is_answer) = match &polled {
+            Poll::Ready(Ok(response)) if K::IS_CLIENT => {
+                (self.protocol.is_end(head(response)), true)
             }
+            Poll::Ready(Ok(response)) => (self.protocol.is_failure(head(response)), false),
+            polled => (K::IS_CLIENT && polled.is_ready(), false),
+        };
+        if is_ended && self.as_mut().project().call.leave(Spent::Running, is_answer) {
+            return Poll::Pending;
         }
         done(self, polled)
     }
@@ -206,8 +207,8 @@ where
             K::ended(exhausted, &shared.settings)
         };
         Poll::Ready(answer.map(|mut response| {
-            // Mark the answer as the layer's: an outer layer could not tell it from an answer of
-            // the service.
+            // Mark the answer as the layer's. Otherwise an outer layer would take it for an answer
+            // of the service.
             response.extensions_mut().insert(exhausted);
             response.map(BudgetBody::own)
         }))

@@ -72,6 +72,15 @@ impl Protocol {
         }
     }
 
+    /// Returns whether a response says that its server failed: what a handler answers if its own
+    /// call or query has failed.
+    #[inline]
+    pub(crate) fn is_failure(self, (status, headers): (StatusCode, &HeaderMap)) -> bool {
+        let is_code =
+            |code: &HeaderValue| matches!(code.as_bytes(), b"1" | b"2" | b"4" | b"13" | b"14");
+        status.is_server_error() || (self.is_grpc() && headers.get(STATUS).is_some_and(is_code))
+    }
+
     /// Returns a response without messages, whose headers are the trailers.
     pub(crate) fn response(self, error: &Exhausted) -> Response<Bytes> {
         let content = match self {
@@ -89,8 +98,7 @@ impl Protocol {
 pub(crate) fn trailers(error: &Exhausted) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
     trailers.insert(STATUS, if error.is_drain() { UNAVAILABLE } else { DEADLINE_EXCEEDED });
-    // Percent-encoding would change no byte of the message, which is ASCII except for the `µ` of
-    // microseconds.
+    // The message must be ASCII, so write `us` for `µs`. No other byte of it needs an encoding.
     let message = error.to_string().replace('\u{b5}', "u");
     if let Ok(message) = HeaderValue::try_from(message) {
         trailers.insert(MESSAGE, message);

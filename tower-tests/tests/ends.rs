@@ -2,14 +2,16 @@
 //! timer the client has of its own.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::routing::get;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{self, FuturesUnordered};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client as HyperClient;
@@ -145,6 +147,31 @@ async fn a_client_of_tonic_leaves_the_end_to_the_request() {
     assert_exhausted(service_fn(move |_: Request<()>| {
         let call = client.clone().unary(WORK);
         async { Ok(answer(call.await.is_ok())) }
+    }))
+    .await;
+}
+
+/// The body of a service that has the same end: its last byte never comes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_reqwest_leaves_the_end_to_the_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let endless = || async {
+        let pieces = stream::iter([Ok::<_, Infallible>("begun")]).chain(stream::pending());
+        Body::from_stream(pieces)
+    };
+    let layer = BudgetLayer::server(Settings::new().cap(Duration::from_secs(30)));
+    let app = Router::new().route("/", get(endless)).layer(layer);
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let client = BudgetLayer::client(Settings::new())
+        .layer(reqwest::Client::builder().no_proxy().build().unwrap());
+    assert_exhausted(service_fn(move |_: Request<()>| {
+        let call = client.clone().oneshot(front::request(address, "/"));
+        async {
+            let body = async { call.await?.bytes().await.map_err(Into::into) };
+            let body: Result<Bytes, Box<dyn Error + Send + Sync>> = body.await;
+            Ok(answer(body.is_ok()))
+        }
     }))
     .await;
 }
