@@ -302,7 +302,6 @@ pub(crate) mod tests {
             first: first(records, &[]).unwrap(),
             records,
             has_values: false,
-            has_end: true,
             is_on_one_thread: true,
             dropped: Dropped::default(),
             redacted: &[],

@@ -14,9 +14,9 @@ const WORDS: usize = 6;
 /// Returns the words of a span that has ended. They contain whether parts were dropped, but not how
 /// many.
 pub(crate) fn words(span: &Span<'_>) -> [u64; WORDS] {
-    let Span { has_values, has_end, is_on_one_thread, .. } = *span;
+    let Span { has_values, is_on_one_thread, .. } = *span;
     let is_less = span.dropped != Dropped::default();
-    let flags = [span.context.is_sampled, has_values, has_end, is_on_one_thread, is_less];
+    let flags = [span.context.is_sampled, has_values, is_on_one_thread, is_less];
     let flags = flags.iter().rev().fold(0, |flags, is_set| flags << 1 | u64::from(*is_set));
     let [low, high] = span.context.trace_halves();
     [low, high, span.context.span, span.start.as_nanos(), span.end.as_nanos(), flags]
@@ -33,9 +33,8 @@ fn of([low, high, span, start, end, flags]: [u64; WORDS], bytes: usize) -> Kept 
         is_unfinished: false,
         records: 0..bytes,
         has_values: is(1),
-        has_end: is(2),
-        is_on_one_thread: is(3),
-        dropped: Dropped { is_more: is(4), ..Dropped::default() },
+        is_on_one_thread: is(2),
+        dropped: Dropped { is_more: is(3), ..Dropped::default() },
     }
 }
 
@@ -62,7 +61,7 @@ mod tests {
     #[test]
     fn a_span_is_read_as_it_was_written() {
         let record = span_record();
-        for flags in 0..32 {
+        for flags in 0..16 {
             let words = [1, 2, 3, 4, u64::MAX - 5, flags];
             let span = of(words, record.len()).span(&record, &[]).unwrap();
             assert_eq!(self::words(&span), words);

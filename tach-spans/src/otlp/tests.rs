@@ -34,7 +34,6 @@ fn span(records: &[u8], has_values: bool) -> Span<'_> {
         first: first(records, &[]).unwrap(),
         records,
         has_values,
-        has_end: true,
         is_on_one_thread: true,
         dropped: Dropped::default(),
         redacted: &[],

@@ -16,7 +16,6 @@ pub struct Kept {
     pub is_unfinished: bool,
     pub records: Range<usize>,
     pub has_values: bool,
-    pub has_end: bool,
     pub is_on_one_thread: bool,
     pub dropped: Dropped,
 }
@@ -37,7 +36,6 @@ impl Kept {
             is_unfinished: span.is_unfinished,
             records,
             has_values: span.has_values,
-            has_end: span.has_end,
             is_on_one_thread: span.is_on_one_thread,
             dropped: span.dropped,
         }
@@ -54,7 +52,6 @@ impl Kept {
             first: first(records, redacted)?,
             records,
             has_values: self.has_values,
-            has_end: self.has_end,
             is_on_one_thread: self.is_on_one_thread,
             dropped: self.dropped,
             redacted,

@@ -265,7 +265,6 @@ impl Spans {
             is_unfinished,
             records: record,
             has_values: false,
-            has_end: !is_unfinished,
             is_on_one_thread: *thread == 0
                 || end.thread.is_none_or(|end| end == 0 || end == *thread),
             dropped: Dropped { bytes: end.cut, is_more, ..Dropped::default() },

@@ -40,7 +40,7 @@ impl Slow {
     /// Returns whether the span took as long as its limit or longer. If the end was not recorded,
     /// returns `false`, since the duration is not known.
     pub fn has(&self, span: &Span<'_>) -> bool {
-        if !span.has_end || self.is_empty() {
+        if span.is_unfinished || self.is_empty() {
             return false;
         }
         let named = if self.by_name.is_empty() {

@@ -29,8 +29,6 @@ pub struct Span<'a> {
     pub records: &'a [u8],
     /// Whether a key may have several values.
     pub has_values: bool,
-    /// Whether the end was recorded. If not, `end` is not the time when the span ended.
-    pub has_end: bool,
     /// Whether the span ended on the thread on which it started. `true` if either is not known: a
     /// thread that is ending has no number.
     pub is_on_one_thread: bool,
@@ -95,10 +93,9 @@ impl LastValues<'_> {
 }
 
 impl<'a> Span<'a> {
-    /// Returns whether parts may be missing that no count states. An unfinished span has no end
-    /// that could be missing.
+    /// Returns whether parts may be missing that no count states.
     pub const fn is_incomplete(&self) -> bool {
-        !self.has_end && !self.is_unfinished || self.dropped.is_more
+        self.dropped.is_more
     }
 
     /// Returns the id of the closest enclosing span that belongs to this pipeline and to the same

@@ -32,7 +32,7 @@ impl Timed {
 
     /// Adds the duration of a span to its series.
     fn span(&mut self, span: &Span<'_>, durations: &Collected) {
-        if !span.has_end {
+        if span.is_unfinished {
             return;
         }
         self.key.begin(span.first.0.name);

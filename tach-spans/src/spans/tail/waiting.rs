@@ -308,7 +308,6 @@ mod tests {
                 has_values: false,
                 is_on_one_thread: true,
                 dropped: Dropped::default(),
-                has_end: true,
                 redacted: &[],
             };
             let Self { waiting, now, passed, .. } = self;
