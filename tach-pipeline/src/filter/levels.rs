@@ -130,10 +130,14 @@ impl Levels {
         for word in directives.split(',').map(str::trim) {
             if let Some(level) = words::meant_as(word) {
                 let level = level.as_str().to_ascii_lowercase();
-                let fault = format!(
-                    "{word:?} alone is a target; write {level:?} for the level, or \"{word}=trace\" \
-                     for the target"
-                );
+                let fault = if word.starts_with('=') {
+                    format!("{word:?} has no target; write {level:?} for the level")
+                } else {
+                    format!(
+                        "{word:?} alone is a target; write {level:?} for the level, or \
+                         \"{word}=trace\" for the target"
+                    )
+                };
                 return Err(Error::filter(directives, &fault));
             }
         }
@@ -346,6 +350,7 @@ mod tests {
             ("a=b=c", "'a=b=c'"),
             ("warning", "\"warn\""),
             ("app=info, inof", "\"info\""),
+            ("=debug", "has no target"),
             ("ALL", "\"trace\""),
             ("none", "\"none=trace\""),
             (" , ", "empty"),
