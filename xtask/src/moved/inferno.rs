@@ -7,6 +7,7 @@ use super::process;
 use super::program::{Change, Form, Program};
 use super::used::Used;
 
+/// `main` prints its error to the stream of the lines, so lines are waited for.
 const INIT: &str = "let builder = Pipeline::builder()
         .sink(Sink::stderr().format(Line::new().without_time()))
         .filter(match opt.verbose {
@@ -15,7 +16,8 @@ const INIT: &str = "let builder = Pipeline::builder()
             2 => \"debug\",
             _ => \"trace\",
         })
-        .filter_from_env(\"RUST_LOG\");
+        .filter_from_env(\"RUST_LOG\")
+        .flush_on(log::Level::Trace, core::time::Duration::from_secs(1));
     if !opt.quiet {
         builder.init()?;
     }";
