@@ -58,7 +58,7 @@ const PANELS: [Panel; 5] = [
         benchmark: "spans",
         table: "spans on their way to a collector",
         columns: &["p50", "p99"],
-        rows: &["tach, spans alone", "fastrace", "tracing-opentelemetry"],
+        rows: &["tach", "fastrace", "tracing-opentelemetry"],
     },
     Panel {
         title: "Reading the clock",
