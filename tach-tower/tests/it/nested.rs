@@ -14,8 +14,8 @@ use tokio::time::{Instant, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{
-    PLENTY, SECOND, SHORT, assert_took, cap, clock, frozen, never, poll_once, request, server,
-    silent, text,
+    PLENTY, SECOND, SHORT, assert_took, cap, clock, frozen, grpc_request, never, poll_once,
+    request, server, silent, text,
 };
 
 /// Returns settings that limit a body, each alone and with a cap.
@@ -265,10 +265,11 @@ impl Over {
     }
 }
 
-/// A client whose call is over when the clock has moved by a second.
+/// A client whose call is over when the clock has moved.
 #[derive(Clone)]
 struct Ending {
     over: Over,
+    takes: Duration,
     has_waited: bool,
 }
 
@@ -285,21 +286,21 @@ impl Service<Request<()>> for Ending {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        clock().advance(SECOND);
+        clock().advance(self.takes);
         let is_late = self.over == Over::HasLateConnection;
         Poll::Ready(if is_late { Ok(()) } else { Err("no connection") })
     }
 
     fn call(&mut self, _: Request<()>) -> Self::Future {
-        clock().advance(SECOND);
+        clock().advance(self.takes);
         let late = Response::builder().status(StatusCode::GATEWAY_TIMEOUT).body(String::new());
         ready(if self.over == Over::Answers { Ok(late.unwrap()) } else { Err("timed out") })
     }
 }
 
 /// Returns the status of a server whose handler answers 502 if its call fails.
-async fn status_of_a_handler(client: Settings, over: Over) -> StatusCode {
-    let calls = BudgetLayer::client(client).layer(Ending { over, has_waited: false });
+async fn status_of_a_handler(client: Settings, over: Over, takes: Duration) -> StatusCode {
+    let calls = BudgetLayer::client(client).layer(Ending { over, takes, has_waited: false });
     let handler = service_fn(move |_: Request<()>| {
         if over == Over::IsRefused {
             clock().advance(SECOND);
@@ -321,16 +322,53 @@ async fn status_of_a_handler(client: Settings, over: Over) -> StatusCode {
 fn the_request_s_layer_answers_for_its_calls() {
     frozen(async {
         for over in Over::ALL {
-            let status = status_of_a_handler(Settings::new(), over).await;
+            let status = status_of_a_handler(Settings::new(), over, SECOND).await;
             assert_eq!(status, StatusCode::GATEWAY_TIMEOUT, "{over:?}");
-            let status = status_of_a_handler(cap(PLENTY), over).await;
+            let status = status_of_a_handler(cap(PLENTY), over, SECOND).await;
             assert_eq!(status, StatusCode::GATEWAY_TIMEOUT, "{over:?}");
             if over != Over::IsRefused {
                 // The handler had half a second left to answer.
                 let reserve = Settings::new().reserve(SECOND / 2);
-                let status = status_of_a_handler(reserve, over).await;
+                let status = status_of_a_handler(reserve, over, SECOND / 2).await;
                 assert_eq!(status, StatusCode::BAD_GATEWAY, "{over:?}");
             }
+        }
+    });
+}
+
+/// A handler fails when its call or query does, which may have another timer for the same end.
+#[test]
+fn a_failure_at_the_end_is_the_end() {
+    let status = |code: u16| Response::builder().status(code).body("own".to_owned()).unwrap();
+    let grpc = |code: &str| Response::builder().header("grpc-status", code).body("own".to_owned());
+    let cases = [
+        (999, status(502), true),
+        (999, status(503), true),
+        (1_000, status(500), true),
+        (1_500, status(500), true),
+        (997, status(502), false),
+        (999, status(404), false),
+        (1_500, status(200), false),
+        (999, grpc("14").unwrap(), true),
+        (1_500, grpc("13").unwrap(), true),
+        (997, grpc("14").unwrap(), false),
+        (1_500, grpc("0").unwrap(), false),
+        (1_500, grpc("5").unwrap(), false),
+    ];
+    frozen(async {
+        for (millis, answer, is_end) in cases {
+            let layer = server(SECOND);
+            let is_grpc = answer.headers().contains_key("grpc-status");
+            let what = format!("after {millis} ms: {answer:?}");
+            let handler = service_fn(move |_: Request<()>| {
+                clock().advance(Duration::from_millis(millis));
+                ready(Ok::<_, Infallible>(answer.clone()))
+            });
+            let request = if is_grpc { grpc_request(None) } else { request() };
+            let response = layer.layer(handler).oneshot(request).await.unwrap();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(body.is_empty(), is_end, "{what}");
+            assert_eq!(layer.stats().exhausted, u64::from(is_end), "{what}");
         }
     });
 }
