@@ -103,7 +103,9 @@ impl Chain {
         let address = listener.local_addr().unwrap();
         let layer = BudgetLayer::server(Settings::new().cap(LIMIT));
         let counted = layer.clone();
-        let server = Server::builder().layer(layer).add_service(self);
+        // Calls that end together are resets at once, which h2 takes for an attack.
+        let server = Server::builder().http2_max_pending_accept_reset_streams(Some(1_000));
+        let server = server.layer(layer).add_service(self);
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
         (address, counted)
     }
