@@ -35,6 +35,11 @@ impl BudgetLayer<ServerSide> {
     /// Its timer starts after the layer's, so the layer answers first, unless the handler blocks
     /// its thread past the budget's end.
     ///
+    /// A client's call that ends resets its HTTP/2 stream. If many calls of one connection end
+    /// together, a busy server takes that for an attack, and closes the connection: after 20 resets
+    /// of streams that it has not accepted yet, or as many as tonic's
+    /// `http2_max_pending_accept_reset_streams` says.
+    ///
     /// # Examples
     ///
     /// ```
