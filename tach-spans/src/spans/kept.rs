@@ -8,7 +8,6 @@ use super::span::{Dropped, Span, first};
 use tach_record::ids::SpanContext;
 
 #[derive(Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub struct Kept {
     pub context: SpanContext,
     pub start: UnixTime,

@@ -15,7 +15,6 @@ use tach_record::ids::SpanContext;
 pub const MOST_EVENTS: u32 = 128;
 
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub struct Span<'a> {
     pub context: SpanContext,
     pub start: UnixTime,
