@@ -215,11 +215,15 @@ impl<T: Numbered> Interner<T> {
     /// Returns the entry of a value.
     #[inline]
     fn remembered(&self, value: T) -> Option<&Known<T>> {
-        let [first, second] = self.known.get(self.pair(value))?;
-        match first {
-            Some(known) if known.value.is(value) => Some(known),
-            _ => second.as_ref().filter(|known| known.value.is(value)),
-        }
+        let pair = self.known.get(self.pair(value))?;
+        // Give an empty entry the address 0, so that one comparison also finds that it is empty.
+        let address = |known: &Known<T>| known.value.address();
+        let has = |entry: &&Option<Known<T>>| {
+            let known = entry.as_ref();
+            known.map_or(0, address) == value.address()
+                && known.is_some_and(|it| it.value.is(value))
+        };
+        pair.iter().find(has)?.as_ref()
     }
 
     /// Returns the code of a value. If there is none yet, the value may get a number now. Returns
