@@ -30,7 +30,7 @@ const MORE: usize = 20_000;
 /// What callgrind counts, by the names of functions.
 const CALLER: &str = "*::instructions::counted";
 const ENCODERS: [(&str, &str); 2] = [
-    ("tach: from the record to protobuf", "*::otlp::span::write_span"),
+    ("tach: from the record to protobuf", "*::otlp::write_span"),
     ("prost: from the finished message", "*::instructions::encode_by_prost"),
 ];
 
