@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tach_core::Budget;
 use tower_service::Service;
@@ -17,7 +17,7 @@ use crate::call::{Call, CallNow, Sends};
 use crate::counts::Outcome;
 use crate::current::{Entered, Limits, Woken};
 use crate::exhausted::{Exhausted, Spent};
-use crate::grpc::Protocol;
+use crate::grpc::{Head, Protocol};
 use crate::limited::Limited;
 use crate::shared::{Counted, Shared};
 use crate::side::Side;
@@ -26,12 +26,13 @@ pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
     ///
     /// If the inner future is ready, returns its response, even if the budget is exhausted, and a
-    /// server's error likewise. A failure within 2 ms of the budget's end or past it is replaced by
-    /// [`Exhausted`], since it comes from another timer of the same end: an error of a client that
-    /// reads the header, and a server's answer of 500 to 599, or of gRPC's status 1, 2, 4, 13 or
-    /// 14. If that is the end of the request that the call is made for, too, the future waits a
-    /// moment, so that the request's layer answers. If only the budget is exhausted, drops the
-    /// inner future, and answers for it.
+    /// server's error likewise. A failure within 2 ms of the budget's end (an eighth of the budget,
+    /// if that is less) or past it is replaced by [`Exhausted`], because it most likely comes from
+    /// another timer of the same end: an error of a client that reads the header, and a server's
+    /// answer whose head has the status 500 to 599, or gRPC's status 1, 2, 4, 13 or 14. If that is
+    /// the end of the request that the call is made for, too, the future waits a moment, so that
+    /// the request's layer answers. If only the budget is exhausted, drops the inner future, and
+    /// answers for it.
     ///
     /// # Panics
     ///
@@ -84,7 +85,7 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
     pub(crate) fn poll_call<T>(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        head: impl FnOnce(&S::Response) -> (StatusCode, &HeaderMap),
+        head: impl FnOnce(&S::Response) -> Head<'_>,
         done: impl FnOnce(Pin<&mut Self>, Poll<Result<S::Response, S::Error>>) -> Poll<T>,
     ) -> Poll<T> {
         let this = self.as_mut().project().call.project();
@@ -112,18 +113,20 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
         let CallNow::Running { future } = call.project() else { return Poll::Pending };
         let polled = future.poll(cx);
         drop(entered);
-        // A client that reads the header, such as tonic's channel, may end the call at the same
-        // moment as its budget, with an error of its own. A client's peer may end the call then
-        // with an answer, and so may a server's handler, whose own call has failed a moment before.
-        let (is_ended, is_answer) = match &polled {
-            Poll::Ready(Ok(response)) if K::IS_CLIENT => {
-                (self.protocol.is_end(head(response)), true)
-            }
-            Poll::Ready(Ok(response)) => (self.protocol.is_failure(head(response)), false),
-            polled => (K::IS_CLIENT && polled.is_ready(), false),
+        // A client that reads the header, such as tonic's channel, may fail at the end of the budget
+        // by itself. Its peer may answer at that moment, and a server's handler may answer that its
+        // own call has just failed.
+        let is_ended = match &polled {
+            Poll::Ready(Ok(response)) if K::IS_CLIENT => self.protocol.is_end(head(response)),
+            Poll::Ready(Ok(response)) => self.protocol.is_failure(head(response)),
+            Poll::Ready(Err(_)) => K::IS_CLIENT,
+            Poll::Pending => false,
         };
-        if is_ended && self.as_mut().project().call.leave(Spent::Running, is_answer) {
-            return Poll::Pending;
+        if is_ended {
+            let is_of_peer = K::IS_CLIENT && matches!(polled, Poll::Ready(Ok(_)));
+            if self.as_mut().project().call.leave(Spent::Running, is_of_peer) {
+                return Poll::Pending;
+            }
         }
         done(self, polled)
     }
@@ -194,8 +197,7 @@ where
             }
             Poll::Pending => Poll::Pending,
         };
-        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers()), done)
-        {
+        match self.as_mut().poll_call(cx, |it| (it.status(), it.headers(), it.extensions()), done) {
             Poll::Ready(answer) => return Poll::Ready(answer),
             Poll::Pending => ready!(self.as_mut().poll_end(cx)),
         }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use crate::exhausted::Exhausted;
 
@@ -15,6 +15,9 @@ const UNAVAILABLE: HeaderValue = HeaderValue::from_static("14");
 const GRPC: &str = "application/grpc";
 const WEB: &str = "application/grpc-web";
 const WEB_TEXT: &str = "application/grpc-web-text";
+
+/// What the head of a response has.
+pub(crate) type Head<'a> = (StatusCode, &'a HeaderMap, &'a Extensions);
 
 /// What a request speaks. gRPC-Web is for browsers, over HTTP/1.1 as well. Its trailers are a part
 /// of the body, so a body that is cut ends with an error.
@@ -65,7 +68,7 @@ impl Protocol {
     /// Returns whether a response says that the time of its server is over. tonic's servers say
     /// `CANCELLED` then.
     #[inline]
-    pub(crate) fn is_end(self, (status, headers): (StatusCode, &HeaderMap)) -> bool {
+    pub(crate) fn is_end(self, (status, headers, _): Head<'_>) -> bool {
         match self {
             Self::Http => status == StatusCode::GATEWAY_TIMEOUT,
             _ => headers.get(STATUS).is_some_and(|code| code == "4" || code == "1"),
@@ -73,12 +76,13 @@ impl Protocol {
     }
 
     /// Returns whether a response says that its server failed: what a handler answers if its own
-    /// call or query has failed.
+    /// call or query has failed. The answer of another layer is none of the handler's.
     #[inline]
-    pub(crate) fn is_failure(self, (status, headers): (StatusCode, &HeaderMap)) -> bool {
+    pub(crate) fn is_failure(self, (status, headers, extensions): Head<'_>) -> bool {
         let is_code =
             |code: &HeaderValue| matches!(code.as_bytes(), b"1" | b"2" | b"4" | b"13" | b"14");
-        status.is_server_error() || (self.is_grpc() && headers.get(STATUS).is_some_and(is_code))
+        let has_code = || self.is_grpc() && headers.get(STATUS).is_some_and(is_code);
+        (status.is_server_error() || has_code()) && extensions.get::<Exhausted>().is_none()
     }
 
     /// Returns a response without messages, whose headers are the trailers.

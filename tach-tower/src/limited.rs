@@ -11,9 +11,10 @@ use crate::alarm::Alarm;
 use crate::current::{Entered, Limits, Woken, grace, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
 
-/// Returns how long before the end of a budget a client's error counts as the end, and a peer's
-/// answer that its own time is over: both know the end from a header that was rounded down. The
-/// time is shorter for a short call, so that most of its errors stay errors.
+/// Returns how long before the end of a budget a failure counts as the end: a client's error, a
+/// peer's answer that its own time is over, and a server's answer of failure. Client and peer know
+/// the end from a header that was rounded down. The time is shorter for a short call, so that most
+/// of its failures stay failures.
 fn early(head: &Budget) -> Duration {
     Duration::from_millis(2).min(head.total() / 8)
 }
@@ -70,12 +71,13 @@ impl<F> Limited<F> {
         this.future.set(None);
     }
 
-    /// Ends a call that is over at the end of its budget, or shortly before, and returns `true`. An
-    /// answer is kept, unless an outer future ends no later.
+    /// Ends a call that is over at the end of its budget, or shortly before, and returns `true`. A
+    /// peer's answer is kept, unless an outer future ends no later.
     #[cold]
-    pub(crate) fn leave(self: Pin<&mut Self>, spent: Spent, is_answer: bool) -> bool {
+    pub(crate) fn leave(self: Pin<&mut Self>, spent: Spent, is_of_peer: bool) -> bool {
         let head = &self.limits.head;
-        let is_over = head.remaining() <= early(head) && (!is_answer || grace(head).is_some());
+        let left = head.total().saturating_sub(self.alarm.elapsed(head));
+        let is_over = left <= early(head) && (!is_of_peer || grace(head).is_some());
         if is_over {
             self.end(spent);
         }

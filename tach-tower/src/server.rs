@@ -25,7 +25,8 @@ impl BudgetLayer<ServerSide> {
     /// with 504 Gateway Timeout, or with the status 4, `DEADLINE_EXCEEDED`, if the request speaks
     /// gRPC. The extensions of that answer have the [`Exhausted`]. The response's body
     /// [ends](crate::BudgetBody) with the budget, too. An answer of the service that says that it
-    /// failed, such as 502, is [replaced](crate::ResponseFuture) within the last 2 ms.
+    /// failed, such as 502, is [replaced](crate::ResponseFuture) if it comes within the last 2 ms
+    /// or later.
     ///
     /// The budget begins with the call. Time before it counts if the request's extensions hold a
     /// budget, such as one of [`Budget::since`](crate::Budget::since).

@@ -200,6 +200,9 @@ impl Settings {
     /// work that follows a client's call. A header that a client's request has already is the
     /// deadline of the call alone, and is not reduced.
     ///
+    /// Reserve more than 2 ms for an answer of failure: a server's layer
+    /// [replaces](crate::ResponseFuture) one that comes later.
+    ///
     /// # Examples
     ///
     /// ```

@@ -45,7 +45,7 @@ pub struct Stats {
     /// only the layer whose limit it was counts an ended body.
     pub answered: u64,
     /// Requests that the inner service was called for, or that waited for it, when their budget
-    /// ended.
+    /// ended, or that failed within 2 ms of that end.
     pub exhausted: u64,
     /// Requests that were not sent on, since too little time was left on arrival.
     pub refused: u64,

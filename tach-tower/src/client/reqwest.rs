@@ -90,8 +90,7 @@ where
             }
             polled.map_err(Into::into)
         };
-        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers()), done)
-        {
+        match self.as_mut().poll_call(cx, |it| (it.status(), it.headers(), it.extensions()), done) {
             Poll::Ready(answer) => return Poll::Ready(answer),
             Poll::Pending => ready!(self.as_mut().poll_end(cx)),
         }

@@ -1,7 +1,7 @@
 //! Layers inside of other layers: each limit holds, whichever layer has it.
 
 use core::convert::Infallible;
-use core::future::{Ready, poll_fn, ready};
+use core::future::{Ready, pending, poll_fn, ready};
 use core::mem;
 use core::pin::pin;
 use core::task::{Context, Poll};
@@ -339,37 +339,77 @@ fn the_request_s_layer_answers_for_its_calls() {
 /// A handler fails when its call or query does, which may have another timer for the same end.
 #[test]
 fn a_failure_at_the_end_is_the_end() {
-    let status = |code: u16| Response::builder().status(code).body("own".to_owned()).unwrap();
-    let grpc = |code: &str| Response::builder().header("grpc-status", code).body("own".to_owned());
-    let cases = [
-        (999, status(502), true),
-        (999, status(503), true),
-        (1_000, status(500), true),
-        (1_500, status(500), true),
-        (997, status(502), false),
-        (999, status(404), false),
-        (1_500, status(200), false),
-        (999, grpc("14").unwrap(), true),
-        (1_500, grpc("13").unwrap(), true),
-        (997, grpc("14").unwrap(), false),
-        (1_500, grpc("0").unwrap(), false),
-        (1_500, grpc("5").unwrap(), false),
+    // Each with the total, the time of the answer, and whether the layer answers in its place.
+    let statuses = [
+        (1_000, 999, 502, true),
+        (1_000, 999, 503, true),
+        (1_000, 1_000, 500, true),
+        (1_000, 1_500, 500, true),
+        (1_000, 997, 502, false),
+        (1_000, 999, 404, false),
+        (1_000, 1_500, 200, false),
+        // An eighth of a short budget is less than 2 ms.
+        (8, 7, 502, true),
+        (8, 6, 502, false),
+    ];
+    let codes = [
+        (1_000, 1_500, "1", true),
+        (1_000, 1_500, "2", true),
+        (1_000, 1_500, "4", true),
+        (1_000, 1_500, "13", true),
+        (1_000, 999, "14", true),
+        (1_000, 997, "14", false),
+        (1_000, 1_500, "0", false),
+        (1_000, 1_500, "5", false),
     ];
     frozen(async {
-        for (millis, answer, is_end) in cases {
-            let layer = server(SECOND);
-            let is_grpc = answer.headers().contains_key("grpc-status");
-            let what = format!("after {millis} ms: {answer:?}");
+        let answered = async |total, after, request, answer: Response<String>| {
+            let layer = server(Duration::from_millis(total));
             let handler = service_fn(move |_: Request<()>| {
-                clock().advance(Duration::from_millis(millis));
+                clock().advance(Duration::from_millis(after));
                 ready(Ok::<_, Infallible>(answer.clone()))
             });
-            let request = if is_grpc { grpc_request(None) } else { request() };
             let response = layer.layer(handler).oneshot(request).await.unwrap();
-            let body = response.into_body().collect().await.unwrap().to_bytes();
-            assert_eq!(body.is_empty(), is_end, "{what}");
-            assert_eq!(layer.stats().exhausted, u64::from(is_end), "{what}");
+            (response, layer.stats().exhausted == 1)
+        };
+        for (total, after, status, is_end) in statuses {
+            let own = Response::builder().status(status).body(String::new()).unwrap();
+            let (response, is_counted) = answered(total, after, request(), own).await;
+            let expected = if is_end { 504 } else { status };
+            assert_eq!(response.status(), expected, "{status} after {after} of {total} ms");
+            assert_eq!(is_counted, is_end, "{status} after {after} of {total} ms");
         }
+        for (total, after, code, is_end) in codes {
+            let own = Response::builder().header("grpc-status", code).body(String::new()).unwrap();
+            let (response, is_counted) =
+                answered(total, after, grpc_request(None), own.clone()).await;
+            let expected = if is_end { "4" } else { code };
+            assert_eq!(response.headers()["grpc-status"], expected, "{code} after {after} ms");
+            assert_eq!(is_counted, is_end, "{code} after {after} ms");
+            // A request without gRPC has no such status.
+            let (_, is_counted) = answered(total, after, request(), own).await;
+            assert!(!is_counted, "{code} after {after} ms");
+        }
+    });
+}
+
+/// The inner layer ends 1 ms before the outer one, and knows how to answer.
+#[test]
+fn an_inner_layer_s_answer_is_kept_at_the_end() {
+    frozen(async {
+        let settings = Settings::new().reserve(Duration::from_millis(1));
+        let inner = BudgetLayer::server(
+            settings.response(|_| Response::builder().status(503).body("inner".into()).unwrap()),
+        );
+        let outer = server(SECOND);
+        let handler = service_fn(|_: Request<()>| async {
+            clock().advance(SECOND);
+            pending::<Result<Response<String>, Infallible>>().await
+        });
+        let response = outer.layer(inner.layer(handler)).oneshot(request()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "inner");
+        assert_eq!((outer.stats().answered, inner.stats().exhausted), (1, 1));
     });
 }
 

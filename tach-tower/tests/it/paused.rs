@@ -3,6 +3,7 @@
 use core::convert::Infallible;
 use core::future::pending;
 use core::task::Poll;
+use core::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -40,6 +41,20 @@ async fn a_handler_that_sleeps_too_long_is_ended() {
     let response = server(5 * SECOND).layer(inner).oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     assert_took(start.elapsed(), 5 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_fails_at_the_end_is_ended() {
+    for (after, expected) in
+        [(4_997, StatusCode::BAD_GATEWAY), (4_999, StatusCode::GATEWAY_TIMEOUT)]
+    {
+        let inner = service_fn(move |_: Request<()>| async move {
+            sleep(Duration::from_millis(after)).await;
+            Ok::<_, Infallible>(Response::builder().status(502).body(String::new()).unwrap())
+        });
+        let response = server(5 * SECOND).layer(inner).oneshot(request()).await.unwrap();
+        assert_eq!(response.status(), expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]
