@@ -15,7 +15,7 @@ pub(super) use tach_sinks::adapter::LANES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Must change with every change of this layout, of the records and of their tags. The upper half
 /// is the size of a ring's counts, which differs between processors.
-pub(super) const VERSION: u64 = 0xB | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 0xC | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;

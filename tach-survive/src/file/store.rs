@@ -175,7 +175,8 @@ impl Store {
 
     /// Stores that another file takes the place of this one.
     pub(super) fn is_replaced(&self) {
-        // ORDERING: Relaxed: a thread that sees the flag late merely uses the old file for longer.
+        // ORDERING: Relaxed: a thread that sees the flag late changes to the new file later. Until
+        // then, its records don't outlive a kill.
         self.is_over.store(true, Ordering::Relaxed);
         self.remove();
     }
