@@ -103,8 +103,8 @@ fn main() {
 /// Returns how many loggers are measured at the same time.
 fn at_once(what: &str) -> usize {
     match what {
-        // A slow logger takes a core.
-        // Beside others, a pipeline would still write while its threads' memory is read.
+        // At 100,000 a second a slow logger takes a core. Beside others, a pipeline would still
+        // write while the memory of its busy threads is read.
         "100000" | "of a busy thread" => 1,
         // Linux allows 32,768 threads by default.
         "ended" => 4,

@@ -7,7 +7,7 @@ use super::process;
 use super::program::{Change, Form, Program};
 use super::used::Used;
 
-/// `main` prints its error to the stream of the lines, so lines are waited for.
+/// `main` also prints its error to stderr, so each line must be written before.
 const INIT: &str = "let builder = Pipeline::builder()
         .sink(Sink::stderr().format(Line::new().without_time()))
         .filter(match opt.verbose {
