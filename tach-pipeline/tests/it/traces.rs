@@ -1,6 +1,6 @@
 //! Traces as trees, for people.
 
-use tach_pipeline::{Pipeline, Sampling, Sink};
+use tach_pipeline::{Pipeline, Sampling, Sink, Tail};
 use tracing::field::Empty;
 use tracing::{Instrument as _, debug, dispatcher, info, info_span, warn};
 
@@ -58,6 +58,17 @@ fn a_trace_is_written_with_fields_and_events() {
         "└ render",
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_trace_that_has_waited_is_written_alike() {
+    let request = || {
+        let _request = info_span!("request", id = 13).entered();
+        info_span!("query", rows = 3).in_scope(|| warn!(target: "app::db", "slow"));
+    };
+    let expected = ["trace", "request id=13", "└ query rows=3", "  └  WARN app::db: slow"];
+    assert_eq!(trees(|builder| builder, request), expected);
+    assert_eq!(trees(|builder| builder.tail(Tail::ratio(1.0)), request), expected);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use core::ops::Range;
 use tach_core::UnixTime;
 
 use super::span::{Dropped, Span, first};
+use tach_record::frame;
 use tach_record::ids::SpanContext;
 
 #[derive(Clone)]
@@ -48,7 +49,7 @@ impl Kept {
             start: self.start,
             end: self.end,
             is_unfinished: self.is_unfinished,
-            first: first(records, redacted)?,
+            first: first(frame::split(records)?.0, redacted)?,
             records,
             has_values: self.has_values,
             is_on_one_thread: self.is_on_one_thread,
