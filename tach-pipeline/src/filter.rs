@@ -19,7 +19,7 @@ const BY_TARGET: u8 = 1 << 7;
 /// The filter of a pipeline.
 pub(crate) struct Filters {
     /// What each sink takes, in the order of [`Counts::sinks`](crate::stats::Counts), and after
-    /// them what a flight recorder takes.
+    /// them what a flight recorder and durations take.
     takers: ArcSwap<Vec<Levels>>,
     /// Which records are written.
     levels: ArcSwap<Levels>,

@@ -79,6 +79,24 @@ fn without_a_sink_of_spans_the_header_is_the_caller_s() {
     assert_eq!((all.len(), all[0].name(), all[0].count()), (1, "span", 1));
 }
 
+/// A sink's filter says what the sink takes.
+#[test]
+fn spans_that_each_sink_refuses_have_durations() {
+    for filter in ["warn", "off"] {
+        let builder = Pipeline::builder().sink(of_nothing().filter(filter)).filter("info");
+        let guard = builder.durations(Durations::new()).build().unwrap();
+        let subscriber = subscriber(guard.pipeline());
+        tracing::dispatcher::with_default(&subscriber, || {
+            drop(tracing::info_span!("span"));
+            drop(tracing::debug_span!("refused"));
+        });
+        guard.pipeline().flush(LONG).unwrap();
+        let all = guard.pipeline().durations();
+        let names: Vec<_> = all.iter().map(SpanDurations::name).collect();
+        assert_eq!(names, ["span"], "{filter}");
+    }
+}
+
 /// A backtrace keeps records, and no spans.
 #[test]
 fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {

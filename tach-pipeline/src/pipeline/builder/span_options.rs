@@ -69,10 +69,11 @@ impl Steps for SpanOptions {
         self.have_sink = sinks.iter().any(|sink| sink.target().takes_spans());
     }
 
-    /// The flight recorder takes records that no sink takes, and spans that are not sent because
-    /// the environment has switched their sink off.
-    fn recorded(&self, are_sent: bool) -> Option<Levels> {
-        let is_any = self.flight.is_some() || self.have_sink && !are_sent;
+    /// The flight recorder takes records that no sink takes, and so does who counts durations. Spans
+    /// are taken too that are not sent because the environment has switched their sink off.
+    fn recorded(&self, wanted: &Wanted) -> Option<Levels> {
+        let has_durations = self.durations.is_some() || wanted.durations;
+        let is_any = self.flight.is_some() || has_durations || self.have_sink && !wanted.spans;
         is_any.then(|| Levels::all(LevelFilter::Trace))
     }
 

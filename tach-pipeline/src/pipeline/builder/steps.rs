@@ -50,9 +50,8 @@ pub(super) trait Steps {
         Ok(None)
     }
 
-    /// Returns the levels of records that are taken beside those of the sinks. `are_sent` if a sink
-    /// takes spans.
-    fn recorded(&self, _are_sent: bool) -> Option<Levels> {
+    /// Returns the levels of records that are taken beside those of the sinks.
+    fn recorded(&self, _wanted: &Wanted) -> Option<Levels> {
         None
     }
 

@@ -128,8 +128,8 @@ impl Sinks {
                 for known in &closes {
                     takers[known.indexes.start] = Levels::all(LevelFilter::Off);
                 }
-                // In `takers`, a flight recorder follows the sinks. Insert a new sink before it: an
-                // assignment would overwrite what the recorder takes.
+                // In `takers`, what is taken beside the sinks follows them. Insert a new sink before
+                // it: an assignment would overwrite it.
                 for (lane, levels) in opens.lanes().zip(opens.levels()) {
                     if lane.index < self.progress.counts.sinks().len() {
                         takers[lane.index] = levels;
