@@ -62,6 +62,8 @@ const ABORTS: [&str; 2] = ["abort", "a_policy_that_drops"];
 const NO_ROOM: &str = "a_limit_of_the_length_of_files";
 /// The test whose children end well.
 const EXIT: &str = "a_clean_exit_of_several_files";
+/// The tests whose kills leave nothing to recover.
+const NOTHING: [&str; 2] = [EXIT, NO_ROOM];
 
 pub(crate) fn run() {
     let only = env::args().nth(1).filter(|only| !only.starts_with('-'));
@@ -71,7 +73,12 @@ pub(crate) fn run() {
             continue;
         }
         let (mut sum, kills) = (Summary::default(), kills(few).max(1));
-        for seed in first_seed()..first_seed() + kills {
+        for seed in first_seed().. {
+            let done = seed - first_seed();
+            // On a busy machine, few kills may meet nothing: then go on.
+            if done >= kills && (sum.meets(name) || done >= 10 * kills) {
+                break;
+            }
             progress.send(format!("{name}, seed {seed}")).unwrap();
             let scene = Scene::new(&format!("{name}-{seed}"), sinks);
             let there = test(&scene, seed);
@@ -86,11 +93,19 @@ pub(crate) fn run() {
         }
         let mut stdout = std::io::stdout();
         writeln!(stdout, "test {name} ... ok, {kills} kills: {sum:?}").unwrap();
-        // A control: the kills met records that were not written. An abort flushes them itself.
-        let has_none = [EXIT, NO_ROOM].contains(&name);
-        assert!(sum.recovered > 0 || ABORTS.contains(&name) || has_none, "{name}");
-        assert_eq!(sum.reports > 0, !has_none, "{name}");
-        assert!(sum.spans > 0 || !["spans", "a_flight_recorder"].contains(&name));
+        assert!(sum.meets(name), "{name}");
+        assert!(sum.reports == 0 || !NOTHING.contains(&name), "{name}");
+    }
+}
+
+impl Summary {
+    /// A control: the kills met records that were not written. An abort flushes them itself.
+    fn meets(&self, name: &str) -> bool {
+        let has_none = NOTHING.contains(&name);
+        let has_spans = ["spans", "a_flight_recorder"].contains(&name);
+        (self.recovered > 0 || ABORTS.contains(&name) || has_none)
+            && (self.reports > 0 || has_none)
+            && (self.spans > 0 || !has_spans)
     }
 }
 

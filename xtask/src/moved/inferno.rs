@@ -7,6 +7,9 @@ use super::process;
 use super::program::{Change, Form, Program};
 use super::used::Used;
 
+/// With a time, which the page leaves open.
+const FLUSH: &str = ".flush_on(log::Level::Trace, core::time::Duration::from_secs(1));";
+
 /// `main` also prints its error to stderr, so each line must be written before.
 const INIT: &str = "let builder = Pipeline::builder()
         .sink(Sink::stderr().format(Line::new().without_time()))
@@ -72,7 +75,8 @@ const fn uses(file: &'static str) -> Change {
 }
 
 const fn init(file: &'static str) -> Change {
-    Change { file, begin: "if !opt.quiet {", end: ".init();\n    }", with: INIT, own: &[] }
+    let own = &[FLUSH];
+    Change { file, begin: "if !opt.quiet {", end: ".init();\n    }", with: INIT, own }
 }
 
 /// A file without stacks: an error that is logged, and one that also ends the process.
