@@ -241,7 +241,7 @@ impl Builder {
         // Wait for the recovery of many files: a program that ends soon after each start would
         // never get to them.
         let waits = keeper.as_ref().is_some_and(|keeper| keeper.has_many_files());
-        let beside = self.spans.recorded(&opened.wanted());
+        let beside = self.spans.recorded(opened.wanted());
         let takers: Vec<_> = opened.levels().chain(beside).collect();
         for doubt in [&levels].into_iter().chain(&kept).chain(&takers).flat_map(Levels::doubts) {
             reporter.report(&doubt);

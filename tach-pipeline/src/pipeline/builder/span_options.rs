@@ -71,7 +71,7 @@ impl Steps for SpanOptions {
 
     /// The flight recorder takes records that no sink takes, and so does who counts durations. Spans
     /// are taken too that are not sent because the environment has switched their sink off.
-    fn recorded(&self, wanted: &Wanted) -> Option<Levels> {
+    fn recorded(&self, wanted: Wanted) -> Option<Levels> {
         let has_durations = self.durations.is_some() || wanted.durations;
         let is_any = self.flight.is_some() || has_durations || self.have_sink && !wanted.spans;
         is_any.then(|| Levels::all(LevelFilter::Trace))

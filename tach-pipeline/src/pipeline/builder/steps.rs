@@ -51,7 +51,7 @@ pub(super) trait Steps {
     }
 
     /// Returns the levels of records that are taken beside those of the sinks.
-    fn recorded(&self, _wanted: &Wanted) -> Option<Levels> {
+    fn recorded(&self, _wanted: Wanted) -> Option<Levels> {
         None
     }
 
