@@ -26,7 +26,7 @@ pub(crate) const TARGET: &str = r#""target":"demo::service""#;
 async fn query(user: u32) -> usize {
     sleep(Duration::from_millis(1)).await;
     if user % 2 == 1 {
-        warn!(rows = 0, "no such user");
+        warn!(rows = 0, "no orders");
         return 0;
     }
     info!(rows = 1, "found");

@@ -13,7 +13,7 @@ fn the_proof_is_printed() {
         "GET /users/{id} http.request.method=",
         " http.response.status_code=200\n",
         "├ query user=199",
-        "WARN demo::service: no such user rows=0",
+        "WARN demo::service: no orders rows=0",
         "└ ",
         "Lost: 0 of 2400 records",
         "Order of two threads: 0 of ",
