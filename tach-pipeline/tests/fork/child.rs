@@ -121,11 +121,14 @@ fn children(scene: &str, folder: &Path) -> bool {
         }
         "another thread" => {
             builder.sink(file()).init().unwrap();
+            let have_begun = Barrier::new(CHILDREN.try_into().unwrap());
             logging(|| {
                 thread::scope(|scope| {
                     for number in 0..CHILDREN {
+                        let have_begun = &have_begun;
                         scope.spawn(move || {
                             in_the_parent();
+                            have_begun.wait();
                             wait_for(fork(|| numbers(number)));
                         });
                     }
@@ -313,10 +316,16 @@ fn logging(f: impl FnOnce()) {
             STOP.store(true, Ordering::Relaxed);
         }
     }
+    // A thread that begins holds a lock of std's. In a child that is forked then, each new thread and
+    // the exit wait for it.
+    log::logger().flush();
+    let have_begun = Barrier::new(3);
     thread::scope(|scope| {
         let _stops = Stops;
         for of in 0..2 {
+            let have_begun = &have_begun;
             scope.spawn(move || {
+                have_begun.wait();
                 for number in 0.. {
                     if STOP.load(Ordering::Relaxed) {
                         break;
@@ -327,6 +336,7 @@ fn logging(f: impl FnOnce()) {
                 }
             });
         }
+        have_begun.wait();
         f();
     });
 }
