@@ -88,7 +88,9 @@ fn log(pipeline: &Pipeline, info: &PanicHookInfo<'_>) {
     let mut record = Record::builder();
     record.level(log::Level::Error).target(TARGET);
     record.file(info.location().map(Location::file)).line(info.location().map(Location::line));
-    let message = format_args!("thread '{name}' panicked{place}: {payload}{backtrace}");
     // Use the same path as `log`'s records: a second caller would cost that path its inlining.
-    pipeline.log(&record.args(message).build());
+    // Rust 1.85 has no variable of `format_args!`.
+    pipeline.log(
+        &record.args(format_args!("thread '{name}' panicked{place}: {payload}{backtrace}")).build(),
+    );
 }
