@@ -69,8 +69,8 @@ impl Steps for SpanOptions {
         self.have_sink = sinks.iter().any(|sink| sink.target().takes_spans());
     }
 
-    /// The flight recorder takes records that no sink takes, and so does who counts durations. Spans
-    /// are taken too that are not sent because the environment has switched their sink off.
+    /// A flight recorder takes records that no sink takes, and durations count spans that no sink
+    /// takes. If the environment has switched off the sink of spans, spans are taken as well.
     fn recorded(&self, wanted: Wanted) -> Option<Levels> {
         let has_durations = self.durations.is_some() || wanted.durations;
         let is_any = self.flight.is_some() || has_durations || self.have_sink && !wanted.spans;
